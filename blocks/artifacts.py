@@ -1,0 +1,114 @@
+"""The artifact store: bytes by their content, behind fsspec.
+
+Written once and never overwritten; what is read is verified against its own name, so
+that bytes that were changed behind our back are noticed and never used.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from policies import canonical
+from policies.errors import Conflict, NotFound, Unavailable
+from policies.value import Value
+
+Kind: TypeAlias = Literal[
+    "payload", "evidence", "prompt", "response", "provenance", "execution", "packet"
+]
+
+
+class StoredArtifact(Value):
+    """Where bytes lie and what they are; `ref` is made of kind and digest."""
+
+    ref: str
+    kind: Kind
+    digest: str
+    media_type: str
+    size: int
+
+
+class ArtifactStore:
+    """A folder, bucket or anything else that fsspec can open, by URL or path."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._fs: Any = None
+        self._root = ""
+
+    def put(
+        self, data: bytes, kind: Kind, media_type: str = "application/json"
+    ) -> StoredArtifact:
+        """Keep bytes and say how they are found again; the same bytes are kept once."""
+        digest = canonical.digest("artifact", data)
+        ref = f"{kind}/{digest}"
+        path = self._path(ref)
+        try:
+            if not self.filesystem.exists(path):
+                self._write(path, data)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        return StoredArtifact(
+            ref=ref, kind=kind, digest=digest, media_type=media_type, size=len(data)
+        )
+
+    def get(self, ref: str) -> bytes:
+        """A ref's bytes. `NotFound`, or `Conflict` if they are not what was put."""
+        data = self.read_unverified(ref)
+        if canonical.digest("artifact", data) != ref.partition("/")[2]:
+            raise Conflict(
+                f"The stored bytes of {ref} are not those that were put there.",
+                code="artifact_altered",
+            )
+        return data
+
+    def read_unverified(self, ref: str) -> bytes:
+        """A ref's bytes as they are now, for whoever hashes them against a copy."""
+        try:
+            data = self.filesystem.cat_file(self._path(ref))
+        except FileNotFoundError as error:
+            raise NotFound(f"There is no artifact {ref}.") from error
+        except OSError as error:
+            raise self._unavailable(error) from error
+        return bytes(data)
+
+    @property
+    def filesystem(self) -> Any:
+        """The fsspec file system, connected at first use."""
+        if self._fs is None:
+            import fsspec
+
+            self._fs, self._root = fsspec.core.url_to_fs(self.url)
+        return self._fs
+
+    def _path(self, ref: str) -> str:
+        kind, _, digest = ref.partition("/")
+        name = digest.removeprefix("sha256:")
+        if not kind.isalpha() or len(name) != 64 or not name.isalnum():
+            raise NotFound(f"{ref!r} is not the ref of an artifact.")
+        _ = self.filesystem
+        return f"{self._root}/{kind}/{name[:2]}/{name}"
+
+    def _write(self, path: str, data: bytes) -> None:
+        """Whole or not at all: a reader never meets half an artifact."""
+        fs = self.filesystem
+        fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        if "file" not in _protocols(fs):
+            fs.pipe_file(path, data)
+            return
+        draft = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}")
+        with draft.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+
+    def _unavailable(self, error: OSError) -> Unavailable:
+        return Unavailable(
+            f"The artifact store {self.url} cannot be used: {error}.",
+            hint="Check PLACET_ARTIFACTS.",
+        )
+
+
+def _protocols(fs: Any) -> tuple[str, ...]:
+    protocol = fs.protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)

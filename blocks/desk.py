@@ -1,0 +1,230 @@
+"""The desk where verdicts and answers are handed in, whichever way they come.
+
+One submission is one transaction: proof, verdicts and answers are recorded together or
+not at all. A refused submission changes no item; the attempt itself is recorded.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from blocks import packets
+from blocks.artifacts import ArtifactStore
+from blocks.domain import Domain
+from blocks.ledger import (
+    audit,
+    facts,
+    items,
+    people,
+    proposals,
+    questions,
+    rules,
+    sessions,
+    verdicts,
+)
+from blocks.ledger.database import Ledger, Transaction
+from blocks.ledger.items import Item, Version
+from blocks.ledger.people import Proof
+from blocks.ledger.sessions import Session
+from blocks.ledger.verdicts import Acting, Judged, Recorded, Refusal
+from blocks.vault import Vault
+from policies import access, interaction
+from policies.access import Channel, Denied, Gate, Reviewer
+from policies.errors import InvalidInput, NotFound, PlacetError
+from policies.interaction import Accepted, NotAccepted
+from policies.plan import ItemVerdict
+from policies.policy import Policy
+from policies.value import Value
+
+
+class HandedIn(Value):
+    """One submission: who, with which proof, by which way, and what they say."""
+
+    workflow: str
+    reviewer: str
+    proof: Proof
+    channel: Channel
+    verdicts: tuple[ItemVerdict, ...] = ()
+    answers: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
+
+
+class Taken(Value):
+    """Everything was recorded."""
+
+    kind: Literal["taken"] = "taken"
+    recorded: tuple[Recorded, ...]
+    answered: tuple[str, ...]
+
+
+class NotTaken(Value):
+    """Nothing was recorded but the attempt; every reason is named."""
+
+    kind: Literal["not_taken"] = "not_taken"
+    refusals: tuple[Refusal, ...]
+
+
+Outcome: TypeAlias = Taken | NotTaken
+
+
+class Desk:
+    """Takes submissions for every domain."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        artifacts: ArtifactStore,
+        vault: Vault,
+        domains: Mapping[str, Domain],
+    ) -> None:
+        self.ledger = ledger
+        self.artifacts = artifacts
+        self.vault = vault
+        self.domains = domains
+
+    def hand_in(self, handed: HandedIn) -> Outcome:
+        """Record a submission, or say why not."""
+        with self.ledger.read() as tx:
+            session = sessions.load(tx, handed.workflow)
+            seen = [_seen(tx, session, v) for v in handed.verdicts]
+            policy = rules.in_force(tx)
+        domain = self.domains[session.domain]
+        judged: list[Judged] = []
+        invalid: list[Refusal] = []
+        for verdict, (item, version) in zip(handed.verdicts, seen, strict=True):
+            try:
+                judged.append(self._look(domain, policy, verdict, item, version))
+            except InvalidInput as error:
+                invalid.append(_invalid(verdict, error))
+        with self.ledger.write() as tx:
+            items.expire_overdue(tx, session.workflow)
+            who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
+            if isinstance(who, Denied):
+                return _turn_away(tx, handed, [_denied(handed, who)])
+            if invalid:
+                return _turn_away(tx, handed, invalid)
+            return _take(tx, session, domain, who, handed, judged)
+
+    def _look(
+        self,
+        domain: Domain,
+        policy: Policy,
+        verdict: ItemVerdict,
+        item: Item,
+        version: Version,
+    ) -> Judged:
+        """What can be read and prepared before the transaction."""
+        stored = facts.read_stored(self.artifacts, domain.adapter, version.snapshot)
+        if verdict.verdict != "edit":
+            return Judged(stored=stored)
+        tool = domain.adapter.tools[item.action_type]
+        present = packets.payload_of(self.artifacts, version)
+        payload = proposals.apply_edit(tool, present, verdict.edit or {})
+        prepared = proposals.prepare(
+            self.artifacts, domain.adapter, policy, tool.name, payload, None
+        )
+        return Judged(stored=stored, prepared=prepared)
+
+
+def _seen(
+    tx: Transaction, session: Session, verdict: ItemVerdict
+) -> tuple[Item, Version]:
+    item = items.load(tx, verdict.item)
+    if item.workflow != session.workflow:
+        raise NotFound(f"Workflow {session.workflow} has no item {item.id}.")
+    return item, items.version_of(tx, item.id, item.version)
+
+
+def _take(
+    tx: Transaction,
+    session: Session,
+    domain: Domain,
+    who: Reviewer,
+    handed: HandedIn,
+    judged: list[Judged],
+) -> Outcome:
+    acting = Acting(who=who, channel=handed.channel)
+    pairs = list(zip(handed.verdicts, judged, strict=True))
+    found = [verdicts.judge(tx, session, domain, acting, v, j) for v, j in pairs]
+    refusals = [refusal for refusal in found if refusal is not None]
+    refusals += _judge_answers(tx, session, who, handed)
+    if not refusals and not pairs and not handed.answers:
+        refusals = [_nothing(handed)]
+    if refusals:
+        return _turn_away(tx, handed, refusals)
+    for question, value in handed.answers.items():
+        name = handed.channel.name
+        questions.answer(tx, session.workflow, question, value.strip(), who.id, name)
+    return Taken(
+        recorded=tuple(
+            verdicts.record(tx, session, domain, acting, v, j) for v, j in pairs
+        ),
+        answered=tuple(handed.answers),
+    )
+
+
+def _judge_answers(
+    tx: Transaction, session: Session, who: Reviewer, handed: HandedIn
+) -> list[Refusal]:
+    refusals = []
+    for name, value in handed.answers.items():
+        asked = questions.load(tx, session.workflow, name)
+        denied = _may_answer(who, session)
+        judged = interaction.judge_answer(asked.question, value)
+        if denied is not None:
+            refusals.append(
+                Refusal(item=name, code=denied.code, message=denied.message)
+            )
+        elif asked.state != "pending":
+            words = f"it was answered already: {asked.answer or 'left open'}"
+            refusals.append(Refusal(item=name, code="already_answered", message=words))
+        elif not isinstance(judged, Accepted):
+            reason = judged.reason if isinstance(judged, NotAccepted) else "it is empty"
+            refusals.append(Refusal(item=name, code="invalid_answer", message=reason))
+    return refusals
+
+
+def _may_answer(who: Reviewer, session: Session) -> Denied | None:
+    """Whoever works for the tenant as a reviewer may answer; an auditor only reads."""
+    gate = Gate(
+        tenant=session.tenant,
+        permission=who.permissions[0] if who.permissions else "answer",
+        role="reviewer",
+        requested_by="",
+    )
+    return access.may_decide(who, gate)
+
+
+def _turn_away(tx: Transaction, handed: HandedIn, refusals: list[Refusal]) -> NotTaken:
+    """Record the attempt. The transaction is committed: wrong codes must count."""
+    named = {refusal.item: refusal for refusal in refusals}
+    for verdict in handed.verdicts:
+        refusal = named.get(verdict.item) or refusals[0]
+        item = items.load(tx, verdict.item)
+        verdicts.refuse(tx, item, handed.reviewer, handed.channel, refusal)
+    if not handed.verdicts:
+        audit.append(
+            tx,
+            handed.workflow,
+            "answer_refused",
+            actor=handed.reviewer,
+            channel=handed.channel.name,
+            reasons=[refusal.model_dump() for refusal in refusals],
+        )
+    return NotTaken(refusals=tuple(refusals))
+
+
+def _denied(handed: HandedIn, denied: Denied) -> Refusal:
+    first = handed.verdicts[0].item if handed.verdicts else "the submission"
+    return Refusal(item=first, code=denied.code, message=denied.message)
+
+
+def _invalid(verdict: ItemVerdict, error: PlacetError) -> Refusal:
+    words = error.message if error.hint is None else f"{error.message} {error.hint}"
+    return Refusal(item=verdict.item, code="invalid_edit", message=words)
+
+
+def _nothing(handed: HandedIn) -> Refusal:
+    return Refusal(
+        item="the form",
+        code="nothing_decided",
+        message="everything was left open: decide or answer at least one thing",
+    )

@@ -1,0 +1,30 @@
+"""A business domain as the ledger's scripts see it: its judgement and its tables."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from blocks.ledger.database import Transaction
+from policies.adapter import Adapter
+from policies.value import Json
+
+
+class DomainStore(Protocol):
+    """A domain's tables. Called inside the ledger's transactions."""
+
+    def resource_version(
+        self, tx: Transaction, tenant: str, resource: str
+    ) -> int | None:
+        """The present version of a resource; None if it does not exist."""
+        ...
+
+    def load_records(self, tx: Transaction, records: dict[str, Json]) -> Sequence[str]:
+        """Put a domain's records into its tables; what was loaded, as words."""
+        ...
+
+
+class Domain(NamedTuple):
+    """One registered domain; `tools` is the module that runs its tools."""
+
+    adapter: Adapter
+    store: DomainStore
+    tools: str

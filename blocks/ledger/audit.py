@@ -1,0 +1,231 @@
+"""The audit trail: append-only events, one hash chain per workflow.
+
+Every event's hash covers its number, time, name and facts and the hash of the one
+before it; the chain's head is kept apart, so that a cut tail shows as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from sqlalchemy import bindparam, insert, select, update
+
+from blocks.ledger.tables import AuditEvent, AuditHead
+from policies import canonical
+from policies.errors import Conflict
+from policies.value import Json, Value
+
+if TYPE_CHECKING:
+    from blocks.ledger.database import Transaction
+
+EventName: TypeAlias = Literal[
+    "request_opened",
+    "decision_made",
+    "tool_called",
+    "step_completed",
+    "interaction_asked",
+    "interaction_answered",
+    "interaction_lapsed",
+    "item_queued",
+    "item_assigned",
+    "item_opened",
+    "payload_edited",
+    "approval_requested",
+    "approve_requested",
+    "reject_requested",
+    "verdict_refused",
+    "answer_refused",
+    "choice_made",
+    "choice_refused",
+    "approved",
+    "rejected",
+    "expired",
+    "withdrawn",
+    "cancelled",
+    "resume_claimed",
+    "resumed",
+    "resume_conflict",
+    "policy_blocked",
+    "reapproval_required",
+    "execution_claimed",
+    "claim_taken_over",
+    "late_write_refused",
+    "idempotency_conflict",
+    "dispatched",
+    "executed",
+    "execution_failed",
+    "execution_unknown",
+    "request_closed",
+    "lease_taken_over",
+    "reviewer_added",
+    "reviewer_rotated",
+    "reviewer_revoked",
+    "keys_rotated",
+    "policy_set",
+    "domain_records_loaded",
+]
+GENESIS = "sha256:" + "0" * 64
+ADMIN_CHAIN = "admin"
+"""The chain of what belongs to no workflow: people, keys, policies."""
+
+_HEAD = select(AuditHead.seq, AuditHead.hash).where(
+    AuditHead.chain == bindparam("chain")
+)
+_LOCKED_HEAD = _HEAD.with_for_update()
+_INSERT_EVENT = insert(AuditEvent)
+_INSERT_HEAD = insert(AuditHead)
+_MOVE_HEAD = (
+    update(AuditHead)
+    .where(AuditHead.chain == bindparam("of"), AuditHead.seq == bindparam("from_seq"))
+    .values(seq=bindparam("to_seq"), hash=bindparam("to_hash"))
+)
+_CHAIN = (
+    select(AuditEvent)
+    .where(AuditEvent.chain == bindparam("chain"))
+    .order_by(AuditEvent.seq)
+)
+
+
+class NewEvent(NamedTuple):
+    """An event that is not yet in the chain."""
+
+    event: str
+    at: str
+    facts: str
+
+
+class Event(Value):
+    """One event of the trail, as it was hashed."""
+
+    chain: str
+    seq: int
+    event: str
+    at: str
+    facts: dict[str, Json]
+    previous: str
+    hash: str
+
+
+class Fault(Value):
+    """The first event of a chain that is not as it was written."""
+
+    chain: str
+    seq: int
+    problem: str
+
+
+def append(tx: Transaction, chain: str, event: EventName, **facts: Any) -> None:
+    """Add an event to a chain when the transaction ends; None facts are left out."""
+    present = {name: value for name, value in facts.items() if value is not None}
+    body = canonical.canonical_bytes(canonical.normalise(_plain(present))).decode()
+    new = NewEvent(event=event, at=stamp(tx.now), facts=body)
+    tx.pending_events.setdefault(chain, []).append(new)
+
+
+def flush(tx: Transaction) -> None:
+    """Write what was appended. Chains in one order, so that no two writers deadlock."""
+    for chain in sorted(tx.pending_events):
+        _extend(tx, chain, tx.pending_events[chain])
+    tx.pending_events.clear()
+
+
+def stamp(moment: datetime) -> str:
+    """A moment as RFC 3339 in UTC with microseconds, always of one length."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def events(tx: Transaction, chain: str) -> Iterator[Event]:
+    """A chain's events in order."""
+    for row in tx.all(_CHAIN, {"chain": chain}):
+        yield _event(row)
+
+
+def verify(tx: Transaction) -> tuple[int, Fault | None]:
+    """How many events there are, and the first one that is not as it was written."""
+    count = 0
+    heads = {r.chain: r for r in tx.all(select(AuditHead))}
+    chains = tx.all(select(AuditEvent.chain).distinct().order_by(AuditEvent.chain))
+    names = sorted({row.chain for row in chains} | set(heads))
+    for chain in names:
+        checked, fault = _verify_chain(tx, chain, heads.get(chain))
+        count += checked
+        if fault is not None:
+            return count, fault
+    return count, None
+
+
+def _extend(tx: Transaction, chain: str, new: list[NewEvent]) -> None:
+    head = tx.one(_LOCKED_HEAD if tx.locks_rows else _HEAD, {"chain": chain})
+    first, previous = (head.seq, head.hash) if head else (0, GENESIS)
+    rows, seq = [], first
+    for event in new:
+        seq += 1
+        digest = _hash(chain, seq, event, previous)
+        row = {"chain": chain, "seq": seq, **event._asdict()}
+        rows.append({**row, "previous": previous, "hash": digest})
+        previous = digest
+    tx.run_many(_INSERT_EVENT, rows)
+    _move_head(tx, chain, None if head is None else first, seq, previous)
+
+
+def _move_head(
+    tx: Transaction, chain: str, first: int | None, seq: int, digest: str
+) -> None:
+    if first is None:
+        tx.run(_INSERT_HEAD, {"chain": chain, "seq": seq, "hash": digest})
+        return
+    moved = {"of": chain, "from_seq": first, "to_seq": seq, "to_hash": digest}
+    if not tx.wrote(_MOVE_HEAD, moved):
+        raise Conflict(f"The trail of {chain} was extended by another transaction.")
+
+
+def _hash(chain: str, seq: int, event: NewEvent, previous: str) -> str:
+    message = canonical.canonical_bytes(
+        [chain, seq, event.event, event.at, event.facts, previous]
+    )
+    return canonical.digest("audit", message)
+
+
+def _verify_chain(tx: Transaction, chain: str, head: Any) -> tuple[int, Fault | None]:
+    previous, seq = GENESIS, 0
+    for row in tx.all(_CHAIN, {"chain": chain}):
+        seq += 1
+        if row.seq != seq:
+            return seq, Fault(chain=chain, seq=seq, problem="this event is missing")
+        new = NewEvent(event=row.event, at=row.at, facts=row.facts)
+        if row.previous != previous or row.hash != _hash(chain, seq, new, previous):
+            return seq, Fault(chain=chain, seq=seq, problem="this event was altered")
+        previous = row.hash
+    if head is None or (head.seq, head.hash) != (seq, previous):
+        problem = "the end of the trail was cut off or its head altered"
+        return seq, Fault(chain=chain, seq=seq + 1, problem=problem)
+    return seq, None
+
+
+def _event(row: Any) -> Event:
+    facts = canonical.read_json(row.facts)
+    assert isinstance(facts, dict)
+    return Event(
+        chain=row.chain,
+        seq=row.seq,
+        event=row.event,
+        at=row.at,
+        facts=facts,
+        previous=row.previous,
+        hash=row.hash,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Times, tuples and values as JSON."""
+    if isinstance(value, Value):
+        return value.model_dump(mode="json")
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value

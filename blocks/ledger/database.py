@@ -1,0 +1,259 @@
+"""The database behind the ledger: engines, transactions and the clock they carry.
+
+A transaction is rolled back unless its block ends without an error. SQLite writes
+begin with BEGIN IMMEDIATE, so that two writers never both read before one writes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    Row,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    NoSuchModuleError,
+    OperationalError,
+)
+from sqlalchemy.orm import DeclarativeBase
+
+from blocks.ledger import audit
+from policies.errors import Misconfigured, Unavailable
+
+Clock = Callable[[], datetime]
+# What this code reads and writes; a test holds it equal to the migrations' heads.
+HEADS = frozenset({"ledger_0001", "support_email_0001"})
+_BUSY_SECONDS = 30
+
+
+def utc_now() -> datetime:
+    """The present moment; tests give a ledger another clock."""
+    return datetime.now(UTC)
+
+
+class Transaction:
+    """An open transaction, the moment it began, and the audit events it will append."""
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self.connection = connection
+        self.now = now
+        self.pending_events: dict[str, list[audit.NewEvent]] = {}
+
+    def run(
+        self, statement: Executable, values: dict[str, Any] | None = None
+    ) -> CursorResult[Any]:
+        """Execute one statement."""
+        return self.connection.execute(statement, values or {})
+
+    def run_many(self, statement: Executable, values: list[dict[str, Any]]) -> None:
+        """Execute one statement for many rows."""
+        self.connection.execute(statement, values)
+
+    def one(
+        self, statement: Executable, values: dict[str, Any] | None = None
+    ) -> Row[Any] | None:
+        """The one row of a query, or None."""
+        return self.run(statement, values).one_or_none()
+
+    def all(
+        self, statement: Executable, values: dict[str, Any] | None = None
+    ) -> Sequence[Row[Any]]:
+        """All rows of a query."""
+        return self.run(statement, values).all()
+
+    def wrote(
+        self, statement: Executable, values: dict[str, Any] | None = None
+    ) -> bool:
+        """Whether a guarded write found its one row; a miss means: not so any more."""
+        return self.run(statement, values).rowcount == 1
+
+    def inserted(self, table: type[DeclarativeBase], values: dict[str, Any]) -> bool:
+        """Whether a row could be made; False if one with the same key is there."""
+        make = postgresql.insert if self.locks_rows else sqlite.insert
+        statement = make(table).on_conflict_do_nothing()
+        return self.run(statement, values).rowcount == 1
+
+    @property
+    def locks_rows(self) -> bool:
+        """Whether rows must be locked one by one (SQLite locks the whole file)."""
+        return self.connection.dialect.name == "postgresql"
+
+
+class Ledger:
+    """The ledger's database; one object per process, shared by its threads."""
+
+    def __init__(self, engine: Engine, clock: Clock = utc_now) -> None:
+        self.engine = engine
+        self.clock = clock
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """A transaction that may write; its audit events are appended at its end."""
+        with self._transaction("write") as tx:
+            yield tx
+            audit.flush(tx)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A transaction that only reads."""
+        with self._transaction("read") as tx:
+            yield tx
+
+    @contextmanager
+    def _transaction(self, mode: str) -> Iterator[Transaction]:
+        try:
+            with self.engine.connect() as connection:
+                connection = connection.execution_options(placet_mode=mode)
+                with connection.begin():
+                    yield Transaction(connection, self.clock())
+        except OperationalError as error:
+            raise _unavailable(self.engine.url, error) from error
+
+    @property
+    def address(self) -> str:
+        """Which database this is, without its password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    def check_schema(self) -> None:
+        """Refuse a ledger whose schema is not this code's; `Misconfigured` says how."""
+        found = self.revisions()
+        if not found:
+            raise _schema(
+                "ledger_empty", f"The ledger {self.address} has no tables yet."
+            )
+        if found != HEADS:
+            raise _wrong_schema(self.address, found)
+
+    def revisions(self) -> frozenset[str]:
+        """The migrations that the database has seen; empty for a new one."""
+        with self.read() as tx:
+            try:
+                rows = tx.all(text("SELECT version_num FROM alembic_version"))
+            except DBAPIError as error:
+                if _is_missing_table(error):
+                    return frozenset()
+                raise
+        return frozenset(row[0] for row in rows)
+
+
+def open_ledger(url: str, clock: Clock = utc_now) -> Ledger:
+    """Connect to the database at `url` (SQLite or PostgreSQL through psycopg 3)."""
+    return Ledger(make_engine(url), clock)
+
+
+def make_engine(url: str) -> Engine:
+    """An engine for a ledger URL; a plain `postgresql://` means psycopg 3."""
+    parsed = _parse(url)
+    if parsed.get_backend_name() == "sqlite":
+        return _sqlite(parsed)
+    if parsed.drivername == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    return create_engine(
+        parsed, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+    )
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+        parsed.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise Misconfigured(
+            "PLACET_DATABASE_URL is not a database address.",
+            hint="Use sqlite:///PATH or postgresql://USER@HOST/NAME.",
+        ) from error
+    if backend not in ("sqlite", "postgresql"):
+        raise Misconfigured(
+            f"PLACET_DATABASE_URL names {backend}, which Placet does not support.",
+            hint="Use sqlite:///PATH or postgresql://USER@HOST/NAME.",
+        )
+    return parsed
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database and url.database != ":memory:":
+        _make_folder(Path(url.database).parent)
+    engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS})
+    event.listen(engine, "connect", _on_sqlite_connect)
+    event.listen(engine, "begin", _on_sqlite_begin)
+    return engine
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(
+            f"The ledger's folder {folder} cannot be made: {error.strerror}.",
+            hint="Set PLACET_DATABASE_URL to a place that can be written.",
+        ) from error
+
+
+def _on_sqlite_connect(connection: Any, record: Any) -> None:
+    # The driver's own BEGIN comes too late (before the first write) for a compare
+    # and set; so it is switched off and _on_sqlite_begin says it.
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "recursive_triggers = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _on_sqlite_begin(connection: Connection) -> None:
+    mode = connection.get_execution_options().get("placet_mode")
+    connection.exec_driver_sql("BEGIN" if mode == "read" else "BEGIN IMMEDIATE")
+
+
+def _is_missing_table(error: DBAPIError) -> bool:
+    words = str(error.orig).lower()
+    return "no such table" in words or "does not exist" in words
+
+
+def _unavailable(url: URL, error: OperationalError) -> Unavailable:
+    cause = str(error.orig).strip().splitlines()[0] if error.orig else "no answer"
+    address = url.render_as_string(hide_password=True)
+    return Unavailable(
+        f"The ledger {address} does not answer: {cause}",
+        hint="Nothing was changed. Check PLACET_DATABASE_URL and the server.",
+    )
+
+
+def _schema(code: str, message: str) -> Misconfigured:
+    return Misconfigured(message, code=code, hint="Run `placet db upgrade`.")
+
+
+def _wrong_schema(address: str, found: frozenset[str]) -> Misconfigured:
+    if found < HEADS or _older(found):
+        message = f"The ledger {address} is older than this version of Placet."
+        return _schema("ledger_outdated", message)
+    return Misconfigured(
+        f"The ledger {address} was made by a newer version of Placet.",
+        code="ledger_newer",
+        hint="Update Placet; an older one must not write to it.",
+    )
+
+
+def _older(found: frozenset[str]) -> bool:
+    """Revisions are numbered within their branch: a lower number is an older one."""
+    newest = {head.rsplit("_", 1)[0]: head for head in HEADS}
+    return all(
+        revision <= newest.get(revision.rsplit("_", 1)[0], "") for revision in found
+    )

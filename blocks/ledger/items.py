@@ -1,0 +1,440 @@
+"""Items: one action each that waits for a verdict, its versions and its states.
+
+Every move is one statement whose WHERE repeats the state and version that the caller
+saw; `lifecycle` says which moves there are.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, bindparam, insert, select, update
+
+from blocks.ledger import audit
+from blocks.ledger.database import Transaction
+from blocks.ledger.tables import Item as ItemTable
+from blocks.ledger.tables import PayloadVersion as VersionTable
+from blocks.ledger.tables import ReviewEvent
+from policies import canonical, lifecycle
+from policies.access import Gate
+from policies.errors import Conflict, NotFound
+from policies.guard import Blocked, ReapprovalRequired
+from policies.lifecycle import Event, State
+from policies.policy import LEVELS, GatePolicy, RiskLevel, Role
+from policies.risk import Risk
+from policies.snapshot import ApprovalSnapshot, EvidenceRef
+from policies.state import ItemView
+from policies.value import Value
+
+
+class Item(Value):
+    """An item as it stands."""
+
+    id: str
+    workflow: str
+    action: str
+    turn: int
+    position: int
+    action_type: str
+    tenant: str
+    requested_by: str
+    risk_level: RiskLevel
+    risk_reasons: tuple[str, ...]
+    summary: str
+    evidence: tuple[EvidenceRef, ...]
+    state: State
+    version: int
+    held: tuple[str, ...]
+    permission: str
+    role: Role
+    required_verdicts: int
+    signed_in: bool
+    assignee: str | None
+    term_seconds: int
+    deadline: datetime
+    expires_at: datetime | None
+    gate_version: str
+    policy_version: str
+    schema_version: str
+    rubric_version: str
+    created_at: datetime
+
+    @property
+    def gate(self) -> Gate:
+        """What the item asks of whoever decides it."""
+        return Gate(
+            tenant=self.tenant,
+            permission=self.permission,
+            role=self.role,
+            requested_by=self.requested_by,
+            assignee=self.assignee,
+            signed_in=self.signed_in,
+        )
+
+    @property
+    def view(self) -> ItemView:
+        """What a decision needs to know of it."""
+        return ItemView(
+            item=self.id,
+            action=self.action,
+            state=self.state,
+            version=self.version,
+            risk_level=self.risk_level,
+            held=self.held,
+        )
+
+
+class NewItem(Value):
+    """What an item is asked with; everything that gated it is kept with it."""
+
+    workflow: str
+    action: str
+    turn: int = 1
+    position: int
+    action_type: str
+    tenant: str
+    requested_by: str
+    risk: Risk
+    gate: GatePolicy
+    summary: str
+    evidence: tuple[EvidenceRef, ...]
+    permission: str
+    term_seconds: int
+    decide_within_seconds: int
+    gate_version: str
+    policy_version: str
+    schema_version: str
+    rubric_version: str
+
+
+class Version(Value):
+    """One version of an item's payload, and what a verdict on it is bound to."""
+
+    version: int
+    snapshot: ApprovalSnapshot
+    validation_hash: str
+    provenance: str | None
+    diff: str | None
+    made_by: str
+
+
+_ITEM = select(ItemTable).where(ItemTable.id == bindparam("id"))
+_LOCKED_ITEM = _ITEM.with_for_update()
+_OF_WORKFLOW = (
+    select(ItemTable)
+    .where(ItemTable.workflow == bindparam("workflow"))
+    .order_by(ItemTable.position, ItemTable.turn)
+)
+_VERSION = select(VersionTable).where(
+    VersionTable.item == bindparam("item"), VersionTable.version == bindparam("version")
+)
+_VERSIONS = (
+    select(VersionTable)
+    .where(VersionTable.item == bindparam("item"))
+    .order_by(VersionTable.version)
+)
+
+
+def item_id(workflow: str, action: str, turn: int) -> str:
+    """The id of an action's item; the same turn of the same action, the same id."""
+    body = canonical.canonical_bytes([workflow, action, turn])
+    return "it-" + canonical.digest("request", body).removeprefix("sha256:")[:12]
+
+
+def ask(tx: Transaction, new: NewItem, first: Version) -> Item:
+    """Make an item with deadline and first version, or find the one that is there."""
+    made = item_id(new.workflow, new.action, new.turn)
+    if not tx.inserted(ItemTable, _row(tx, made, new, first.version)):
+        return load(tx, made)
+    _insert_version(tx, made, first)
+    item = load(tx, made)
+    audit.append(
+        tx,
+        new.workflow,
+        "item_queued",
+        item=made,
+        action=new.action,
+        action_type=new.action_type,
+        risk=new.risk.level,
+        risk_reasons=new.risk.reasons,
+        deadline=item.deadline,
+        schema_version=new.schema_version,
+        policy_version=new.policy_version,
+        rubric_version=new.rubric_version,
+        **version_facts(first),
+    )
+    return item
+
+
+def load(tx: Transaction, item: str, *, lock: bool = False) -> Item:
+    """An item by its id, or `NotFound`; `lock` keeps others from deciding meanwhile."""
+    query = _LOCKED_ITEM if lock and tx.locks_rows else _ITEM
+    row = tx.one(query, {"id": item})
+    if row is None:
+        raise NotFound(f"There is no item {item}.", hint="`placet queue` lists them.")
+    return _item(row)
+
+
+def of_workflow(tx: Transaction, workflow: str) -> tuple[Item, ...]:
+    """A workflow's items in plan order."""
+    return tuple(_item(row) for row in tx.all(_OF_WORKFLOW, {"workflow": workflow}))
+
+
+def version_of(tx: Transaction, item: str, version: int) -> Version:
+    """One version of an item's payload."""
+    row = tx.one(_VERSION, {"item": item, "version": version})
+    if row is None:
+        raise NotFound(f"Item {item} has no version {version}.")
+    return _version(row)
+
+
+def versions(tx: Transaction, item: str) -> tuple[Version, ...]:
+    """All versions of an item's payload, the first one first."""
+    return tuple(_version(row) for row in tx.all(_VERSIONS, {"item": item}))
+
+
+def move(
+    tx: Transaction, item: Item, event: Event, to: State | None = None, **values: Any
+) -> Item:
+    """Take one step of the state table, if the item is still as the caller saw it."""
+    target = lifecycle.advance(item.state, event, to)
+    if target in lifecycle.FINAL:
+        values["resolved_at"] = tx.now
+    seen = update(ItemTable).where(
+        ItemTable.id == item.id,
+        ItemTable.state == item.state,
+        ItemTable.version == item.version,
+    )
+    if not tx.wrote(seen.values(state=target, **values)):
+        raise Conflict(
+            f"Item {item.id} has moved on meanwhile.", code="already_decided"
+        )
+    return load(tx, item.id)
+
+
+def assign_and_open(tx: Transaction, item: Item, seen_by: str) -> Item:
+    """Show an item on a form: it goes to whoever has the permission, and is open."""
+    if item.state == State.QUEUED:
+        item = move(tx, item, Event.ASSIGN, assigned_at=tx.now)
+        audit.append(
+            tx,
+            item.workflow,
+            "item_assigned",
+            item=item.id,
+            actor="system",
+            to=item.role,
+        )
+    item = move(tx, item, Event.OPEN, opened_at=tx.now)
+    version = version_of(tx, item.id, item.version)
+    audit.append(
+        tx,
+        item.workflow,
+        "item_opened",
+        item=item.id,
+        actor=seen_by,
+        **version_facts(version),
+    )
+    return item
+
+
+def add_version(
+    tx: Transaction,
+    item: Item,
+    event: Event,
+    new: Version,
+    risk: Risk,
+    gate: GatePolicy,
+) -> Item:
+    """A new version to be judged; what was said about earlier ones is void by that."""
+    _insert_version(tx, item.id, new)
+    moved = move(
+        tx,
+        item,
+        event,
+        version=new.version,
+        edited_at=tx.now,
+        expires_at=None,
+        held=[],
+        evidence=[e.model_dump() for e in new.snapshot.evidence],
+        risk_level=risk.level,
+        risk_rank=LEVELS.index(risk.level),
+        risk_reasons=list(risk.reasons),
+        role=gate.role,
+        required_verdicts=gate.verdicts,
+        signed_in=gate.signed_in,
+        gate_version=new.snapshot.intent.policy_version,
+        schema_version=new.snapshot.intent.schema_version,
+    )
+    audit.append(
+        tx,
+        item.workflow,
+        "payload_edited",
+        item=item.id,
+        action=item.action,
+        actor=new.made_by,
+        cause=event,
+        risk=risk.level,
+        **version_facts(new),
+    )
+    return moved
+
+
+def refuse(
+    tx: Transaction, item: Item, answer: ReapprovalRequired | Blocked, moment: str
+) -> Item:
+    """Do what follows from the guard's no: all reasons recorded, nothing sent."""
+    codes = [reason.code for reason in answer.reasons]
+    to = answer.to or item.state
+    values: dict[str, Any] = {"held": codes}
+    if to == State.REAPPROVAL_REQUIRED:
+        values |= {"expires_at": None}
+    moved = move(tx, item, Event.GUARD_REFUSE, to, **values)
+    blocked = isinstance(answer, Blocked)
+    audit.append(
+        tx,
+        item.workflow,
+        "policy_blocked" if blocked else "reapproval_required",
+        item=item.id,
+        action=item.action,
+        moment=moment,
+        reasons=[reason.model_dump() for reason in answer.reasons],
+        state=to,
+        **version_facts(version_of(tx, item.id, item.version)),
+    )
+    return moved
+
+
+def let_go(tx: Transaction, workflow: str) -> None:
+    """Forget why items were held, so that the guard is asked again."""
+    tx.run(update(ItemTable).where(ItemTable.workflow == workflow).values(held=[]))
+
+
+def expire_overdue(tx: Transaction, workflow: str) -> tuple[Item, ...]:
+    """Expire what was not decided or not executed in time; approve nothing."""
+    expired = []
+    for item in of_workflow(tx, workflow):
+        event = _overdue(item, tx.now)
+        if event is not None:
+            moved = move(tx, item, event, State.EXPIRED)
+            reason = f"{event} at {audit.stamp(tx.now)}"
+            audit.append(tx, workflow, "expired", item=item.id, reason=reason)
+            expired.append(moved)
+    return tuple(expired)
+
+
+def cancel(tx: Transaction, workflow: str, actor: str, reason: str) -> tuple[Item, ...]:
+    """Cancel every item of a workflow in which no effect can be under way."""
+    cancelled = []
+    for item in of_workflow(tx, workflow):
+        if Event.CANCEL in lifecycle.allowed_events(item.state):
+            cancelled.append(cancel_one(tx, item, actor, reason))
+    return tuple(cancelled)
+
+
+def cancel_one(tx: Transaction, item: Item, actor: str, reason: str) -> Item:
+    """Cancel one item."""
+    moved = move(tx, item, Event.CANCEL)
+    audit.append(
+        tx, item.workflow, "cancelled", item=item.id, actor=actor, reason=reason
+    )
+    return moved
+
+
+def note(
+    tx: Transaction, item: Item, event: str, actor: str, channel: str, detail: str
+) -> None:
+    """Keep what a person did with an item, beside its verdicts."""
+    tx.run(
+        insert(ReviewEvent),
+        {
+            "item": item.id,
+            "version": item.version,
+            "event": event,
+            "actor": actor,
+            "channel": channel,
+            "detail": detail,
+            "at": tx.now,
+        },
+    )
+
+
+def version_facts(version: Version) -> dict[str, Any]:
+    """What an audit event says of a payload version: refs and digests, no content."""
+    snapshot = version.snapshot
+    return {
+        "payload_ref": snapshot.payload.ref,
+        "payload_version": snapshot.payload.version,
+        "payload_hash": snapshot.payload.hash,
+        "intent": snapshot.intent.model_dump(),
+        "intent_digest": snapshot.intent_digest,
+        "snapshot": snapshot.digest,
+        "evidence": [e.model_dump() for e in snapshot.evidence],
+        "provenance": version.provenance,
+        "idempotency_scope": snapshot.scope,
+        "idempotency_key": snapshot.key,
+    }
+
+
+def _overdue(item: Item, now: datetime) -> Event | None:
+    if item.state in lifecycle.OPEN or item.state == State.REAPPROVAL_REQUIRED:
+        return Event.DEADLINE_PASSED if now >= item.deadline else None
+    ended = item.expires_at is not None and now >= item.expires_at
+    return Event.EXPIRE if ended and item.state == State.APPROVED else None
+
+
+def _row(tx: Transaction, made: str, new: NewItem, version: int) -> dict[str, Any]:
+    return {
+        **new.model_dump(exclude={"risk", "gate", "evidence", "decide_within_seconds"}),
+        "id": made,
+        "state": lifecycle.advance(None, Event.ASK),
+        "version": version,
+        "held": [],
+        "evidence": [e.model_dump() for e in new.evidence],
+        "risk_level": new.risk.level,
+        "risk_rank": LEVELS.index(new.risk.level),
+        "risk_reasons": list(new.risk.reasons),
+        "role": new.gate.role,
+        "required_verdicts": new.gate.verdicts,
+        "signed_in": new.gate.signed_in,
+        "deadline": tx.now + timedelta(seconds=new.decide_within_seconds),
+        "created_at": tx.now,
+    }
+
+
+def _insert_version(tx: Transaction, item: str, new: Version) -> None:
+    snapshot = new.snapshot
+    body = canonical.canonical_bytes(snapshot.model_dump(mode="json")).decode()
+    tx.run(
+        insert(VersionTable),
+        {
+            "item": item,
+            "version": new.version,
+            "ref": snapshot.payload.ref,
+            "hash": snapshot.payload.hash,
+            "snapshot": body,
+            "snapshot_digest": snapshot.digest,
+            "intent_digest": snapshot.intent_digest,
+            "resource_version": snapshot.intent.resource_version,
+            "precondition": snapshot.intent.precondition,
+            "validation_hash": new.validation_hash,
+            "provenance": new.provenance,
+            "diff": new.diff,
+            "made_by": new.made_by,
+            "made_at": tx.now,
+        },
+    )
+
+
+def _item(row: Row[Any]) -> Item:
+    values = row._asdict()
+    return Item.model_validate({name: values[name] for name in Item.model_fields})
+
+
+def _version(row: Row[Any]) -> Version:
+    return Version(
+        version=row.version,
+        snapshot=ApprovalSnapshot.model_validate(canonical.read_json(row.snapshot)),
+        validation_hash=row.validation_hash,
+        provenance=row.provenance,
+        diff=row.diff,
+        made_by=row.made_by,
+    )

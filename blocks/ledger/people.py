@@ -1,0 +1,278 @@
+"""Reviewers and their proofs: a bearer token, or a one-time code that works once.
+
+A code's use is written in the caller's transaction, together with the verdict that it
+proves; so is a wrong code, which is why proofs answer with `Denied` and do not raise.
+"""
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import func, insert, select, update
+
+from blocks.ledger import audit
+from blocks.ledger.database import Transaction
+from blocks.ledger.tables import Credential, UsedCode
+from blocks.ledger.tables import Reviewer as ReviewerTable
+from blocks.vault import Vault
+from policies.access import Denied, Reviewer
+from policies.errors import Conflict, InvalidInput, NotFound
+from policies.policy import Role
+from policies.value import Value
+
+STEP_SECONDS = 30
+# One step before and after: phones' clocks are rarely exact.
+_WINDOW = (0, -1, 1)
+WRONG_CODES = 5
+LOCKED_FOR = timedelta(minutes=15)
+
+
+class TokenProof(Value):
+    """A bearer token, as given once when the reviewer was added."""
+
+    kind: Literal["token"] = "token"
+    token: str
+
+
+class CodeProof(Value):
+    """A one-time code of the reviewer's authenticator."""
+
+    kind: Literal["code"] = "code"
+    code: str
+
+
+Proof: TypeAlias = TokenProof | CodeProof
+
+
+class Secrets(Value):
+    """What a reviewer is told once and nobody can read again."""
+
+    token: str
+    seed: str
+    uri: str
+
+
+def add(
+    tx: Transaction,
+    vault: Vault,
+    *,
+    reviewer: str,
+    tenant: str,
+    role: Role,
+    permissions: tuple[str, ...],
+    actor: str,
+) -> tuple[Reviewer, Secrets]:
+    """Make a reviewer; the first one of a ledger is an admin as well."""
+    if (
+        not reviewer.isascii()
+        or not reviewer.replace("-", "").replace(".", "").isalnum()
+    ):
+        raise InvalidInput(
+            f"{reviewer!r} cannot be a reviewer's id.",
+            hint="Use letters, digits, hyphens and dots.",
+        )
+    first = not tx.run(select(func.count()).select_from(ReviewerTable)).scalar_one()
+    row = {
+        "id": reviewer,
+        "tenant": tenant,
+        "role": role,
+        "permissions": list(permissions),
+        "admin": first or role == "admin",
+        "made_at": tx.now,
+    }
+    if not tx.inserted(ReviewerTable, row):
+        raise Conflict(
+            f"There is a reviewer {reviewer} already.", code="already_exists"
+        )
+    made = _new_secrets(reviewer)
+    tx.run(insert(Credential), {"reviewer": reviewer, **_stored(vault, made)})
+    audit.append(
+        tx,
+        audit.ADMIN_CHAIN,
+        "reviewer_added",
+        actor=actor,
+        reviewer=reviewer,
+        tenant=tenant,
+        role=role,
+        permissions=permissions,
+    )
+    return load(tx, reviewer), made
+
+
+def rotate(tx: Transaction, vault: Vault, *, reviewer: str, actor: str) -> Secrets:
+    """A new token and seed; the old ones are worth nothing from now on."""
+    load(tx, reviewer)
+    made = _new_secrets(reviewer)
+    fresh = update(Credential).where(Credential.reviewer == reviewer)
+    stored = _stored(vault, made)
+    tx.run(fresh.values(wrong_codes=0, locked_until=None, **stored))
+    audit.append(
+        tx, audit.ADMIN_CHAIN, "reviewer_rotated", actor=actor, reviewer=reviewer
+    )
+    return made
+
+
+def revoke(tx: Transaction, *, reviewer: str, actor: str) -> None:
+    """Take away a reviewer's rights at once; their verdicts stay on record."""
+    load(tx, reviewer)
+    gone = update(ReviewerTable).where(
+        ReviewerTable.id == reviewer, ReviewerTable.revoked_at.is_(None)
+    )
+    if not tx.wrote(gone.values(revoked_at=tx.now)):
+        raise Conflict(f"{reviewer} is revoked already.", code="already_revoked")
+    audit.append(
+        tx, audit.ADMIN_CHAIN, "reviewer_revoked", actor=actor, reviewer=reviewer
+    )
+
+
+def load(tx: Transaction, reviewer: str) -> Reviewer:
+    """A reviewer as they are now, or `NotFound`."""
+    found = find(tx, reviewer)
+    if found is None:
+        raise NotFound(f"There is no reviewer {reviewer}.")
+    return found
+
+
+def find(tx: Transaction, reviewer: str) -> Reviewer | None:
+    """A reviewer as they are now, or None."""
+    row = tx.one(_with_lock().where(ReviewerTable.id == reviewer))
+    return None if row is None else _reviewer(row)
+
+
+def everybody(tx: Transaction) -> tuple[Reviewer, ...]:
+    """All reviewers, revoked ones too."""
+    return tuple(
+        _reviewer(row) for row in tx.all(_with_lock().order_by(ReviewerTable.id))
+    )
+
+
+def prove(
+    tx: Transaction, vault: Vault, reviewer: str, proof: Proof
+) -> Reviewer | Denied:
+    """Who this is, if the proof is theirs. Wrong codes are counted in this transaction.
+
+    An unknown reviewer and a wrong proof get the same answer.
+    """
+    who = find(tx, reviewer)
+    if who is None:
+        return _wrong()
+    if who.revoked:
+        return Denied(code="revoked", message=f"{who.id} is no longer a reviewer")
+    if isinstance(proof, TokenProof):
+        return who if _owns_token(tx, reviewer, proof.token) else _wrong()
+    return _prove_by_code(tx, vault, who, proof.code)
+
+
+def re_encrypt(tx: Transaction, old: Vault, new: Vault, actor: str) -> int:
+    """Encrypt every seed with a new key; how many there were."""
+    rows = tx.all(select(Credential.reviewer, Credential.seed))
+    for row in rows:
+        seed = new.seal(old.open(row.seed))
+        of = update(Credential).where(Credential.reviewer == row.reviewer)
+        tx.run(of.values(seed=seed))
+    audit.append(tx, audit.ADMIN_CHAIN, "keys_rotated", actor=actor, seeds=len(rows))
+    return len(rows)
+
+
+def step_at(moment: datetime) -> int:
+    """The number of the time step that a one-time code belongs to (RFC 6238)."""
+    return int(moment.timestamp()) // STEP_SECONDS
+
+
+def _prove_by_code(
+    tx: Transaction, vault: Vault, who: Reviewer, code: str
+) -> Reviewer | Denied:
+    if who.locked_until is not None and tx.now < who.locked_until:
+        return Denied(
+            code="locked_out",
+            message=f"after {WRONG_CODES} wrong codes {who.id} is locked until "
+            f"{who.locked_until:%H:%M:%S} UTC",
+        )
+    query = select(Credential).where(Credential.reviewer == who.id)
+    row = tx.run(query.with_for_update() if tx.locks_rows else query).one()
+    step = _matching_step(vault.open(row.seed), code, step_at(tx.now))
+    if step is None:
+        return _count_wrong(tx, who, row.wrong_codes + 1)
+    if not tx.inserted(UsedCode, {"reviewer": who.id, "step": step, "at": tx.now}):
+        return Denied(
+            code="wrong_proof",
+            message="this code was used already: wait for the next one",
+        )
+    _set_wrong(tx, who, 0, None)
+    return who
+
+
+def _matching_step(seed: str, code: str, now: int) -> int | None:
+    import pyotp
+
+    clock = pyotp.TOTP(seed)
+    digits = code.replace(" ", "")
+    for step in (now + offset for offset in _WINDOW):
+        if hmac.compare_digest(clock.generate_otp(step), digits):
+            return step
+    return None
+
+
+def _count_wrong(tx: Transaction, who: Reviewer, wrong: int) -> Denied:
+    if wrong < WRONG_CODES:
+        _set_wrong(tx, who, wrong, None)
+        return _wrong()
+    _set_wrong(tx, who, 0, tx.now + LOCKED_FOR)
+    minutes = int(LOCKED_FOR.total_seconds() // 60)
+    message = (
+        f"that was one wrong code too many: {who.id} is locked for {minutes} minutes"
+    )
+    return Denied(code="locked_out", message=message)
+
+
+def _set_wrong(
+    tx: Transaction, who: Reviewer, wrong: int, locked: datetime | None
+) -> None:
+    of = update(Credential).where(Credential.reviewer == who.id)
+    tx.run(of.values(wrong_codes=wrong, locked_until=locked))
+
+
+def _wrong() -> Denied:
+    return Denied(code="wrong_proof", message="reviewer and proof do not fit together")
+
+
+def _owns_token(tx: Transaction, reviewer: str, token: str) -> bool:
+    row = tx.one(select(Credential.token_hash).where(Credential.reviewer == reviewer))
+    return row is not None and hmac.compare_digest(row.token_hash, _hash(token))
+
+
+def _hash(token: str) -> str:
+    # 256 random bits need no slow hash; a plain one keeps every request fast.
+    return hashlib.sha256(b"placet:token:1\n" + token.encode()).hexdigest()
+
+
+def _new_secrets(reviewer: str) -> Secrets:
+    import pyotp
+
+    seed = pyotp.random_base32()
+    uri = pyotp.TOTP(seed).provisioning_uri(name=reviewer, issuer_name="Placet")
+    return Secrets(token=f"placet_{secrets.token_urlsafe(32)}", seed=seed, uri=uri)
+
+
+def _stored(vault: Vault, made: Secrets) -> dict[str, Any]:
+    return {"token_hash": _hash(made.token), "seed": vault.seal(made.seed)}
+
+
+def _with_lock() -> Any:
+    return select(ReviewerTable, Credential.locked_until).join(
+        Credential, Credential.reviewer == ReviewerTable.id
+    )
+
+
+def _reviewer(row: Any) -> Reviewer:
+    return Reviewer(
+        id=row.id,
+        tenant=row.tenant,
+        role=row.role,
+        permissions=tuple(row.permissions),
+        admin=row.admin,
+        revoked=row.revoked_at is not None,
+        locked_until=row.locked_until,
+    )

@@ -1,0 +1,151 @@
+"""From an action to an item that can be judged: payload stored, checked, bound.
+
+`prepare` does what needs no transaction; `bind` takes the snapshot inside one.
+"""
+
+from pydantic import BaseModel, ValidationError
+
+from blocks.artifacts import ArtifactStore, StoredArtifact
+from blocks.domain import Domain
+from blocks.ledger.database import Transaction
+from blocks.ledger.items import Version
+from blocks.ledger.sessions import Session
+from blocks.ledger.tables import Artifact
+from policies import canonical, idempotency, risk, snapshot
+from policies.adapter import Adapter, Target
+from policies.errors import InvalidInput
+from policies.intent import EffectiveIntent, PayloadRef
+from policies.policy import Policy
+from policies.risk import Risk
+from policies.snapshot import EvidenceRef
+from policies.tool import ToolSpec
+from policies.value import Json, Value
+
+
+class Prepared(Value):
+    """A stored and checked payload."""
+
+    tool: ToolSpec
+    artifact: StoredArtifact
+    payload_hash: str
+    validation_hash: str
+    target: Target
+    risk: Risk
+
+
+def prepare(
+    artifacts: ArtifactStore,
+    adapter: Adapter,
+    policy: Policy,
+    tool: str,
+    payload: BaseModel,
+    confidence: float | None,
+) -> Prepared:
+    """Store a tool's input as canonical bytes and judge it.
+
+    `InvalidInput` (invalid_payload) if the domain's checks find problems: what is not
+    valid is never offered for approval.
+    """
+    spec = adapter.tools[tool]
+    data = canonical.canonicalise(payload)
+    validation = adapter.validate(tool, payload)
+    if not validation.ok:
+        raise InvalidInput("; ".join(validation.problems), code="invalid_payload")
+    hashed = canonical.payload_hash(data)
+    traits = adapter.traits(tool, payload)
+    return Prepared(
+        tool=spec,
+        artifact=artifacts.put(data, "payload"),
+        payload_hash=hashed,
+        validation_hash=validation.hash(hashed),
+        target=adapter.target(tool, payload),
+        risk=risk.assess(traits, confidence, policy.risk),
+    )
+
+
+def bind(
+    tx: Transaction,
+    session: Session,
+    prepared: Prepared,
+    domain: Domain,
+    policy: Policy,
+    *,
+    action: str,
+    version: int,
+    evidence: tuple[EvidenceRef, ...],
+    provenance: str | None,
+    made_by: str,
+    diff: str | None = None,
+) -> Version:
+    """Take the snapshot: what a verdict on this version will be bound to."""
+    record_artifact(tx, prepared.artifact)
+    tool = prepared.tool
+    resource = prepared.target.resource
+    intent = EffectiveIntent(
+        tenant=session.tenant,
+        principal=session.requested_by,
+        permission=tool.permission,
+        action=tool.name,
+        resource=resource,
+        resource_version=domain.store.resource_version(tx, session.tenant, resource),
+        precondition=prepared.target.precondition,
+        schema_version=tool.schema_version,
+        policy_version=policy.gate_version,
+    )
+    taken = snapshot.take_snapshot(
+        tool=tool.name,
+        payload=PayloadRef(
+            ref=prepared.artifact.ref, version=version, hash=prepared.payload_hash
+        ),
+        validation_hash=prepared.validation_hash,
+        intent=intent,
+        evidence=evidence,
+        scope=idempotency.scope(session.environment, session.tenant, tool.name),
+        key=idempotency.operation_key(session.workflow, action, version),
+        term_seconds=policy.terms[prepared.risk.level].approval_term_seconds,
+    )
+    return Version(
+        version=version,
+        snapshot=taken,
+        validation_hash=prepared.validation_hash,
+        provenance=provenance,
+        diff=diff,
+        made_by=made_by,
+    )
+
+
+def apply_edit(
+    tool: ToolSpec, present: dict[str, Json], edit: dict[str, Json]
+) -> BaseModel:
+    """The tool's input with a reviewer's changes: editable fields only, and valid.
+
+    `InvalidInput` (invalid_edit) says field by field what does not do.
+    """
+    foreign = sorted(set(edit) - set(tool.editable))
+    if foreign:
+        raise InvalidInput(
+            f"{', '.join(foreign)} cannot be edited: that would be another action.",
+            code="invalid_edit",
+            hint=f"Editable: {', '.join(tool.editable)}.",
+        )
+    try:
+        changed = tool.input_model.model_validate({**present, **edit})
+    except ValidationError as error:
+        raise InvalidInput(_problems(error), code="invalid_edit") from error
+    if changed.model_dump(mode="json") == present:
+        raise InvalidInput("The edit changes nothing.", code="invalid_edit")
+    return changed
+
+
+def record_artifact(tx: Transaction, artifact: StoredArtifact) -> None:
+    """Note a stored artifact in the ledger; the same one once."""
+    row = {**artifact.model_dump(), "version": 1, "made_at": tx.now}
+    tx.inserted(Artifact, row)
+
+
+def _problems(error: ValidationError) -> str:
+    found = (
+        f"{'.'.join(str(part) for part in row['loc']) or 'the input'}: {row['msg']}"
+        for row in error.errors(include_url=False, include_input=False)
+    )
+    return "; ".join(found)

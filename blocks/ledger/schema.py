@@ -1,0 +1,54 @@
+"""Bringing a ledger to the newest schema. The only module that imports Alembic."""
+
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.exc import OperationalError
+
+from blocks.ledger.database import HEADS, Ledger
+from policies.errors import Misconfigured, Unavailable
+
+_BLOCKS = Path(__file__).parent.parent
+# One branch per owner of tables: the ledger's own, and one for each domain.
+BRANCHES = (
+    _BLOCKS / "ledger" / "migrations" / "versions",
+    _BLOCKS / "support_email" / "migrations",
+)
+
+
+def config(connection: Any = None) -> Config:
+    """Alembic's configuration, without a file."""
+    made = Config()
+    made.set_main_option("script_location", str(_BLOCKS / "ledger" / "migrations"))
+    made.set_main_option("path_separator", "newline")
+    made.set_main_option("version_locations", "\n".join(map(str, BRANCHES)))
+    made.attributes["connection"] = connection
+    return made
+
+
+def upgrade(ledger: Ledger) -> bool:
+    """Migrate to the newest schema; False if there was nothing to do.
+
+    `Misconfigured` if the ledger was made by a newer version of Placet.
+    """
+    before = ledger.revisions()
+    if before == HEADS:
+        return False
+    if before:
+        _refuse_newer(ledger)
+    try:
+        with ledger.engine.connect() as connection, connection.begin():
+            command.upgrade(config(connection), "heads")
+    except OperationalError as error:
+        raise Unavailable(f"The ledger {ledger.address} does not answer.") from error
+    return True
+
+
+def _refuse_newer(ledger: Ledger) -> None:
+    try:
+        ledger.check_schema()
+    except Misconfigured as error:
+        if error.code == "ledger_newer":
+            raise

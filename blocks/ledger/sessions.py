@@ -1,0 +1,292 @@
+"""Workflow sessions: opening, leasing, saving and closing a request.
+
+A session is written only by who holds its lease: each write repeats lease token and
+revision in its WHERE, and a miss is `Superseded`, never an acknowledgement.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+
+from blocks.ledger import audit
+from blocks.ledger.database import Transaction
+from blocks.ledger.tables import DomainSession, WorkflowSession
+from policies import canonical
+from policies.decision import Decision
+from policies.errors import Conflict, NotFound, Superseded
+from policies.state import OPEN_STATUS, RequestState, SessionStatus
+from policies.value import Json, Value
+
+
+class Opening(Value):
+    """What a session is opened with."""
+
+    request_id: str
+    domain: str
+    tenant: str
+    requested_by: str
+    environment: str
+    request: dict[str, Json]
+    flow_run_id: str | None = None
+    deployed: bool = False
+
+
+class Held(Value):
+    """The right to write a session: its lease's token, at its present revision."""
+
+    workflow: str
+    token: int
+    revision: int
+
+
+class Pending(Value):
+    """The round that a session waits for.
+
+    `checkpoint` is the session's revision when it was asked; `items` are pairs of item
+    and version; `notice` is why the last answer was not accepted.
+    """
+
+    interrupt: str
+    checkpoint: int
+    items: tuple[tuple[str, int], ...]
+    questions: tuple[str, ...]
+    notice: str = ""
+
+
+class Session(Value):
+    """A session as it stands."""
+
+    workflow: str
+    request_id: str
+    domain: str
+    tenant: str
+    requested_by: str
+    environment: str
+    status: SessionStatus
+    revision: int
+    round: int
+    pending: Pending | None
+    lease_owner: str | None
+    lease_token: int
+    lease_until: datetime | None
+    flow_run_id: str | None
+    deployed: bool
+    opened_at: datetime
+    closing: tuple[str, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is still to be done."""
+        return self.status in OPEN_STATUS
+
+
+_BY_ID = select(WorkflowSession).where(WorkflowSession.id == bindparam("id"))
+_HELD = (
+    WorkflowSession.id == bindparam("of"),
+    WorkflowSession.lease_token == bindparam("held_token"),
+    WorkflowSession.revision == bindparam("held_revision"),
+)
+_SAVE_STATE = (
+    update(DomainSession)
+    .where(DomainSession.workflow == bindparam("of"))
+    .values(state=bindparam("to_state"))
+)
+
+
+def workflow_id(request_id: str) -> str:
+    """The id that a request has in every table; the same request, the same id."""
+    hashed = canonical.digest("request", request_id.encode()).removeprefix("sha256:")
+    return f"wf-{hashed[:20]}"
+
+
+def open_or_get(tx: Transaction, opening: Opening) -> Session:
+    """The request's session, made if it is new.
+
+    `Conflict` (idempotency_conflict) if the id was used for another request.
+    """
+    workflow = workflow_id(opening.request_id)
+    asked = _request_hash(opening)
+    made = tx.one(_BY_ID, {"id": workflow}) is None and _insert(
+        tx, workflow, asked, opening
+    )
+    row = tx.one(_BY_ID, {"id": workflow})
+    if not made and row is not None and row.request_hash != asked:
+        raise Conflict(
+            f"Request id {opening.request_id!r} was used for another request.",
+            code="idempotency_conflict",
+            hint="Use a new id, or send exactly the same request again.",
+        )
+    return load(tx, workflow)
+
+
+def load(tx: Transaction, workflow: str) -> Session:
+    """A session by its id, or `NotFound`."""
+    row = tx.one(_BY_ID, {"id": workflow})
+    if row is None:
+        raise NotFound(f"There is no workflow {workflow}.")
+    return _session(row)
+
+
+def load_state(tx: Transaction, workflow: str) -> RequestState:
+    """The request's results so far."""
+    found = tx.one(
+        select(DomainSession.state).where(DomainSession.workflow == workflow)
+    )
+    if found is None:
+        raise NotFound(f"There is no workflow {workflow}.")
+    return RequestState.model_validate(found.state)
+
+
+def acquire(
+    tx: Transaction, workflow: str, owner: str, seconds: float, flow_run_id: str | None
+) -> Held | None:
+    """Take the lease with a higher token; None while another holder's is still live."""
+    session = load(tx, workflow)
+    if session.lease_until is not None and session.lease_until > tx.now:
+        return None
+    token = session.lease_token + 1
+    took = update(WorkflowSession).where(
+        WorkflowSession.id == workflow,
+        WorkflowSession.lease_token == session.lease_token,
+    )
+    until = tx.now + timedelta(seconds=seconds)
+    values = {"lease_owner": owner, "lease_token": token, "lease_until": until}
+    if flow_run_id is not None:
+        values["flow_run_id"] = flow_run_id
+    if not tx.wrote(took.values(**values)):
+        return None
+    if token > 1:
+        audit.append(
+            tx, workflow, "lease_taken_over", fencing_token=token, flow_run=flow_run_id
+        )
+    return Held(workflow=workflow, token=token, revision=session.revision)
+
+
+def renew(tx: Transaction, workflow: str, token: int, seconds: float) -> None:
+    """Keep the lease, or `Superseded` if a newer holder has it."""
+    kept = update(WorkflowSession).where(
+        WorkflowSession.id == workflow, WorkflowSession.lease_token == token
+    )
+    until = tx.now + timedelta(seconds=seconds)
+    if not tx.wrote(kept.values(lease_until=until)):
+        raise Superseded(f"Another process works on {workflow} now.")
+
+
+def release(tx: Transaction, workflow: str, token: int) -> None:
+    """Give the lease back, if it is still ours: a suspended wait holds none."""
+    ours = update(WorkflowSession).where(
+        WorkflowSession.id == workflow, WorkflowSession.lease_token == token
+    )
+    tx.run(ours.values(lease_until=None, lease_owner=None))
+
+
+def write(tx: Transaction, held: Held, **values: Any) -> Held:
+    """Compare-and-set on the session; the new revision is in the result."""
+    guarded = update(WorkflowSession).where(*_HELD)
+    guarded = guarded.values(revision=held.revision + 1, **values)
+    key = {
+        "of": held.workflow,
+        "held_token": held.token,
+        "held_revision": held.revision,
+    }
+    if not tx.wrote(guarded, key):
+        raise Superseded(f"Another process works on {held.workflow} now.")
+    return held.model_copy(update={"revision": held.revision + 1})
+
+
+def save_state(tx: Transaction, held: Held, state: RequestState) -> Held:
+    """Save the request's results under the lease."""
+    moved = write(tx, held)
+    body = state.model_dump(mode="json")
+    tx.run(_SAVE_STATE, {"of": held.workflow, "to_state": body})
+    return moved
+
+
+def record_decision(
+    tx: Transaction, held: Held, decision: Decision, *, chosen_by: str
+) -> None:
+    """Record what will be done next, and why, before it is done."""
+    audit.append(
+        tx,
+        held.workflow,
+        "decision_made",
+        decision=decision.kind,
+        tool=getattr(decision, "tool", None),
+        item=getattr(decision, "item", None),
+        outcome=getattr(decision, "outcome", None),
+        reasons=decision.reasons,
+        chosen_by=chosen_by,
+    )
+
+
+def close(
+    tx: Transaction, held: Held, status: SessionStatus, reasons: tuple[str, ...]
+) -> Held:
+    """End the session."""
+    moved = write(
+        tx,
+        held,
+        status=status,
+        closing=list(reasons),
+        pending=None,
+        closed_at=tx.now,
+    )
+    audit.append(tx, held.workflow, "request_closed", status=status, reasons=reasons)
+    return moved
+
+
+def _request_hash(opening: Opening) -> str:
+    body: Json = {"domain": opening.domain, "request": opening.request}
+    return canonical.digest(
+        "request", canonical.canonical_bytes(canonical.normalise(body))
+    )
+
+
+def _insert(tx: Transaction, workflow: str, asked: str, opening: Opening) -> bool:
+    new = {
+        **opening.model_dump(exclude={"request"}),
+        "id": workflow,
+        "request_hash": asked,
+        "status": "running",
+        "opened_at": tx.now,
+    }
+    if not tx.inserted(WorkflowSession, new):
+        return False
+    state = RequestState(request=opening.request).model_dump(mode="json")
+    tx.run(insert(DomainSession), {"workflow": workflow, "state": state})
+    audit.append(
+        tx,
+        workflow,
+        "request_opened",
+        request_id=opening.request_id,
+        request_hash=asked,
+        domain=opening.domain,
+        tenant=opening.tenant,
+        actor=opening.requested_by,
+        flow_run=opening.flow_run_id,
+    )
+    return True
+
+
+def _session(row: Any) -> Session:
+    pending = row.pending and Pending.model_validate(row.pending)
+    return Session(
+        workflow=row.id,
+        request_id=row.request_id,
+        domain=row.domain,
+        tenant=row.tenant,
+        requested_by=row.requested_by,
+        environment=row.environment,
+        status=row.status,
+        revision=row.revision,
+        round=row.round,
+        pending=pending,
+        lease_owner=row.lease_owner,
+        lease_token=row.lease_token,
+        lease_until=row.lease_until,
+        flow_run_id=row.flow_run_id,
+        deployed=row.deployed,
+        opened_at=row.opened_at,
+        closing=tuple(row.closing or ()),
+    )

@@ -1,0 +1,83 @@
+"""What a process is told from outside: environment variables, then `.env`."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from blocks.mail_settings import MailSettings
+from blocks.model_settings import DraftingSettings, WorkflowModelSettings
+from policies.errors import Misconfigured
+
+_CHECKOUT = Path(__file__).parent.parent
+# An installed wheel has no checkout around it; then the place where the command is
+# run is the project.
+ROOT = _CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()
+
+
+class Settings(BaseSettings):
+    """`PLACET_…`; parts of mail and models as `PLACET_MAIL__HOST` and so on.
+
+    A `…_block` names a Prefect block document whose values are used instead.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="PLACET_",
+        env_file=(ROOT / ".env", ".env"),
+        env_nested_delimiter="__",
+        extra="ignore",
+    )
+
+    home: Path = ROOT / ".placet"
+    database_url: str = ""
+    artifacts: str = ""
+    secret_key: SecretStr | None = None
+    environment: str = "dev"
+    hot_pause_seconds: float = Field(default=120, gt=0, le=86_400)
+    poll_seconds: float = Field(default=1, gt=0, le=60)
+    lease_seconds: float = Field(default=15, ge=1, le=3600)
+    mail: MailSettings | None = None
+    model: DraftingSettings = DraftingSettings()
+    workflow_model: WorkflowModelSettings | None = None
+    ledger_block: str | None = None
+    mail_block: str | None = None
+    model_block: str | None = None
+    workflow_model_block: str | None = None
+
+    @model_validator(mode="after")
+    def _places(self) -> Self:
+        """Relative SQLite paths count from the project's root, wherever this runs."""
+        self.home = ROOT / self.home
+        self.database_url = _anchored(
+            self.database_url or f"sqlite:///{self.home / 'placet.db'}"
+        )
+        self.artifacts = self.artifacts or str(self.home / "artifacts")
+        if "://" not in self.artifacts:
+            self.artifacts = str(ROOT / self.artifacts)
+        if self.secret_key is None and self.secret_key_file.exists():
+            self.secret_key = SecretStr(self.secret_key_file.read_text().strip())
+        return self
+
+    @property
+    def secret_key_file(self) -> Path:
+        """Where `placet demo` keeps the key that it made."""
+        return self.home / "secret-key"
+
+
+def load_settings() -> Settings:
+    """The settings of this process; `Misconfigured` names the wrong variable."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = "PLACET_" + "__".join(str(part) for part in first["loc"]).upper()
+        raise Misconfigured(f"{name} is not valid: {first['msg']}.") from error
+
+
+def _anchored(url: str) -> str:
+    prefix = "sqlite:///"
+    path = url.removeprefix(prefix)
+    if not url.startswith(prefix) or path.startswith(("/", ":memory:")) or not path:
+        return url
+    return f"{prefix}{ROOT / path}"

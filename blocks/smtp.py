@@ -1,0 +1,185 @@
+"""One mail to one SMTP server, once, and what is known of it afterwards.
+
+The border is the first byte of content after the server's 354. Whatever fails before
+it is Refused: the server holds nothing that it could deliver. From there on only a
+reply tells: 250 is Accepted, 4xx and 5xx are Refused, and anything else (a lost
+connection, a time-out, a reply that means neither) is Unknown and must not be retried
+blindly, because SMTP has no key by which a server knows a mail that it already took.
+"""
+
+import re
+import smtplib
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, SecretStr, model_validator
+
+from policies.mail_address import check_address
+from policies.value import Value
+
+# What a server says goes into records and terminals: enough to act on, no more.
+_TEXT_LIMIT = 500
+_BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
+
+Security: TypeAlias = Literal["none", "starttls", "tls"]
+
+
+class Smtp(Value):
+    """Where and how to hand over mail. Certificates are verified with TLS."""
+
+    # An error of validation must not show the password.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    host: str = Field(min_length=1)
+    port: int = Field(ge=1, le=65535)
+    security: Security
+    username: str | None = None
+    password: SecretStr | None = None
+    timeout_seconds: float = Field(default=60, gt=0)
+
+    @model_validator(mode="after")
+    def _credentials_fit(self) -> "Smtp":
+        if self.username is None and self.password is None:
+            return self
+        if self.username is None or self.password is None:
+            raise ValueError("give both username and password, or neither")
+        if self.security == "none":
+            raise ValueError("a password is sent only with security starttls or tls")
+        # smtplib sends no other, and its error would quote a part of the password.
+        if not (self.username + self.password.get_secret_value()).isascii():
+            raise ValueError("username and password must be ASCII")
+        return self
+
+
+class Accepted(Value):
+    """The server took responsibility for the mail."""
+
+    kind: Literal["accepted"] = "accepted"
+    code: int
+    text: str
+
+
+class Refused(Value):
+    """The server certainly did not take the mail; without its reply `code` is None."""
+
+    kind: Literal["refused"] = "refused"
+    code: int | None
+    text: str
+
+
+class Unknown(Value):
+    """The server may have taken the mail or not."""
+
+    kind: Literal["unknown"] = "unknown"
+    code: int | None
+    text: str
+
+
+Outcome: TypeAlias = Annotated[
+    Accepted | Refused | Unknown, Field(discriminator="kind")
+]
+
+
+def send(settings: Smtp, *, sender: str, recipient: str, message: bytes) -> Outcome:
+    """Hand over wire bytes (CRLF) for one recipient; every Exception is an Outcome.
+
+    What is not an Exception (KeyboardInterrupt, a cancelled run) passes through: to
+    the caller that is Unknown, too.
+    """
+    with ExitStack() as stack:
+        try:
+            content = _dot_stuffed(message)
+            sender, recipient = check_address(sender), check_address(recipient)
+            client = stack.enter_context(_session(settings))
+            _offer(client, sender, recipient)
+        except Exception as exc:
+            return _refused(exc)
+        return _transfer(client, content)
+
+
+@contextmanager
+def _session(settings: Smtp) -> Iterator[smtplib.SMTP]:
+    """A greeted, secured, logged-in connection; its end changes no outcome."""
+    client = _connect(settings)
+    try:
+        if settings.security == "starttls":
+            client.starttls(context=ssl.create_default_context())
+        if settings.username is not None and settings.password is not None:
+            client.login(settings.username, settings.password.get_secret_value())
+        client.ehlo_or_helo_if_needed()
+        yield client
+        with suppress(Exception):
+            client.quit()
+    finally:
+        with suppress(OSError):
+            client.close()
+
+
+def _connect(settings: Smtp) -> smtplib.SMTP:
+    timeout = settings.timeout_seconds
+    if settings.security == "tls":
+        context = ssl.create_default_context()
+        return smtplib.SMTP_SSL(
+            settings.host, settings.port, timeout=timeout, context=context
+        )
+    return smtplib.SMTP(settings.host, settings.port, timeout=timeout)
+
+
+def _offer(client: smtplib.SMTP, sender: str, recipient: str) -> None:
+    _expect({250}, client.mail(sender))
+    _expect({250, 251}, client.rcpt(recipient))
+    _expect({354}, client.docmd("DATA"))
+
+
+def _expect(wanted: set[int], reply: tuple[int, bytes]) -> None:
+    code, text = reply
+    if code not in wanted:
+        raise smtplib.SMTPResponseException(code, text)
+
+
+def _transfer(client: smtplib.SMTP, content: bytes) -> Outcome:
+    try:
+        client.send(content)
+        code, text = client.getreply()
+    except Exception as exc:
+        return Unknown(code=None, text=_readable(exc))
+    if code == 250:
+        return Accepted(code=code, text=_readable(text))
+    if 400 <= code < 600:
+        return Refused(code=code, text=_readable(text))
+    return Unknown(code=_reply_code(code), text=_readable(text))
+
+
+def _refused(exc: Exception) -> Refused:
+    if isinstance(exc, smtplib.SMTPResponseException):
+        code = _reply_code(exc.smtp_code)
+        return Refused(code=code, text=_readable(exc.smtp_error))
+    return Refused(code=None, text=_readable(exc))
+
+
+def _reply_code(code: int) -> int | None:
+    """None for what smtplib makes of a line that is no SMTP reply (-1)."""
+    return code if code >= 200 else None
+
+
+def _readable(said: bytes | str | Exception) -> str:
+    """One bounded line without control, bidirectional or zero-width characters."""
+    if isinstance(said, Exception):
+        said = f"{type(said).__name__}: {said}"
+    text = said if isinstance(said, str) else said.decode("utf-8", errors="replace")
+    visible = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(visible.split())[:_TEXT_LIMIT]
+
+
+def _dot_stuffed(message: bytes) -> bytes:
+    """RFC 5321 section 4.5.2, and the line that ends the content.
+
+    A bare CR or LF is refused: some servers take it for a line end, and would read
+    the text after it as commands.
+    """
+    if _BARE_LINE_END.search(message):
+        raise ValueError("the message must have CRLF line ends only")
+    closed = message if message.endswith(b"\r\n") else message + b"\r\n"
+    return re.sub(rb"(?m)^\.", b"..", closed) + b".\r\n"

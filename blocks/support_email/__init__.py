@@ -1,0 +1,1 @@
+"""The support-mail domain's tables and what stands in them."""

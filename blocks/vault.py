@@ -1,0 +1,60 @@
+"""Encryption of what must be readable again: one-time-code seeds."""
+
+import base64
+import hashlib
+import secrets
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from policies.errors import Misconfigured
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+_HINT = "Set it to a long random text and keep it, or let `placet demo` make one."
+
+
+class Vault:
+    """Seals and opens short texts with the secret key, which is never shown."""
+
+    def __init__(self, secret_key: str | None) -> None:
+        self._secret_key = secret_key
+
+    def seal(self, text: str) -> str:
+        """Encrypt."""
+        return self._fernet.encrypt(text.encode()).decode()
+
+    def open(self, sealed: str) -> str:
+        """Decrypt; `Misconfigured` if the key is not the one it was sealed with."""
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return self._fernet.decrypt(sealed.encode()).decode()
+        except InvalidToken as error:
+            raise Misconfigured(
+                "PLACET_SECRET_KEY is not the key that this ledger's one-time-code "
+                "seeds were encrypted with.",
+                hint="Set the key that was in use when the reviewers were added.",
+            ) from error
+
+    @cached_property
+    def _fernet(self) -> "Fernet":
+        from cryptography.fernet import Fernet
+
+        if not self._secret_key:
+            raise Misconfigured("PLACET_SECRET_KEY is not set.", hint=_HINT)
+        # scrypt, since people set passphrases; its memory-hard 50 ms are paid once.
+        key = hashlib.scrypt(
+            self._secret_key.encode(),
+            salt=b"placet:seeds:1",
+            n=2**14,
+            r=8,
+            p=1,
+            dklen=32,
+        )
+        return Fernet(base64.urlsafe_b64encode(key))
+
+
+def new_key() -> str:
+    """A fresh secret key: 32 random bytes as text."""
+    return secrets.token_urlsafe(32)

@@ -1,0 +1,255 @@
+"""A Prefect server of one's own, for whoever has none configured.
+
+It lives exactly as long as its owner: the child runs in a session of its own, so that
+Ctrl-C reaches the owner first, and ends by itself when the pipe on its standard input
+closes, however the owner died. Prefect is run, never imported.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from policies.errors import Misconfigured, Unavailable
+
+Ui = Literal["old", "new"]
+
+# A first start migrates an empty database: 9 s on two idle cores, later ones take 3 s.
+START_WITHIN = 120.0
+STOP_WITHIN = 10.0
+_POLL = 0.1
+_TAIL_LINES = 20
+
+# Runs in the child: the thread ends the whole group once the owner's end is closed.
+_CHILD = f"""
+import os, runpy, signal, sys, threading, time
+
+def end_with_owner():
+    os.read(0, 1)
+    os.killpg(0, signal.SIGTERM)
+    time.sleep({STOP_WITHIN})
+    os.killpg(0, signal.SIGKILL)
+
+threading.Thread(target=end_with_owner, daemon=True).start()
+runpy.run_module("prefect", run_name="__main__", alter_sys=True)
+"""
+
+
+class LocalServer:
+    """A real Prefect server on 127.0.0.1 with its SQLite database in `home`.
+
+    A server that already runs on `home` is used and left running. A busy `port`, or
+    none, gives a free one. Raises `Unavailable` when no server comes up.
+    """
+
+    def __init__(
+        self, home: Path, port: int | None = None, *, start_within: float = START_WITHIN
+    ) -> None:
+        self.home = home.expanduser().resolve()
+        self.url = ""
+        self._port = port
+        self._start_within = start_within
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this object started the server, and so stops it."""
+        return self._process is not None
+
+    @property
+    def api_url(self) -> str:
+        """What `PREFECT_API_URL` has to be for this server."""
+        return f"{self.url}/api"
+
+    @property
+    def ui_url(self) -> str:
+        """Where a browser starts."""
+        return self.url
+
+    @property
+    def log(self) -> Path:
+        """What the server said since its last start."""
+        return self.home / "server.log"
+
+    def flow_run_url(self, run_id: UUID | str, ui: Ui = "new") -> str:
+        """The page of one flow run in the old or the new Prefect UI."""
+        return f"{self.url}{'/v2' if ui == 'new' else ''}/runs/flow-run/{run_id}"
+
+    def start(self) -> None:
+        """Start the server, or find the one that already runs on this home."""
+        _make_private(self.home)
+        with _only_one(self.home / "server.lock"):
+            self.url = self._recorded_url() or ""
+            if not self.url:
+                self._start_ours()
+
+    def stop(self) -> None:
+        """End our server and all that it started; someone else's is left alone."""
+        if (process := self._process) is None:
+            return
+        self._record.unlink(missing_ok=True)
+        try:
+            _signal_group(process, signal.SIGTERM)
+            process.wait(STOP_WITHIN)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _signal_group(process, signal.SIGKILL)
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+            self._process = None
+
+    @property
+    def _record(self) -> Path:
+        return self.home / "server.json"
+
+    def _recorded_url(self) -> str | None:
+        try:
+            record = json.loads(self._record.read_text())
+            url, pid = str(record["url"]), int(record["pid"])
+            os.kill(pid, 0)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return url if self._answers(url) else None
+
+    def _start_ours(self) -> None:
+        port = _free_port(self._port)
+        self.url = f"http://127.0.0.1:{port}"
+        try:
+            self._process = self._spawn(port)
+            self._wait_until_healthy(self._process)
+            record = {"url": self.url, "pid": self._process.pid}
+            self._record.write_text(json.dumps(record))
+        except BaseException:
+            self.stop()
+            raise
+
+    def _spawn(self, port: int) -> subprocess.Popen[bytes]:
+        options = ["server", "start", "--host", "127.0.0.1", "--port", str(port)]
+        with self.log.open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-c", _CHILD, *options],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Prefect reads .env and prefect.toml from where it is started.
+                cwd=self.home,
+                env=self._environment(),
+                start_new_session=True,
+            )
+
+    def _environment(self) -> dict[str, str]:
+        """Only our settings: what is configured for another server stays with it."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT")}
+        return inherited | {
+            "DO_NOT_TRACK": "1",
+            "PREFECT_HOME": str(self.home),
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "PREFECT_SERVER_DATABASE_CONNECTION_URL": (
+                f"sqlite+aiosqlite:///{self.home / 'prefect.db'}"
+            ),
+            # Otherwise the UI calls port 4200, whatever --port says.
+            "PREFECT_SERVER_UI_API_URL": self.api_url,
+            "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+            # Otherwise Prefect unpacks its UI into site-packages.
+            "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(self.home / "ui"),
+        }
+
+    def _wait_until_healthy(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + self._start_within
+        while not self._answers(self.url):
+            if process.poll() is not None:
+                raise self._unavailable(f"ended with status {process.returncode}")
+            if time.monotonic() > deadline:
+                raise self._unavailable(f"is not up after {self._start_within:.0f} s")
+            time.sleep(_POLL)
+
+    def _answers(self, url: str) -> bool:
+        """Whether the server at this address is healthy and is the one of our home."""
+        if _get(url, "/api/health") is not True:
+            return False
+        settings = _get(url, "/api/admin/settings")
+        return isinstance(settings, dict) and settings.get("home") == str(self.home)
+
+    def _unavailable(self, what: str) -> Unavailable:
+        said = self.log.read_text(errors="replace").strip().splitlines()
+        tail = "\n".join(said[-_TAIL_LINES:]) or "nothing"
+        return Unavailable(
+            f"The local Prefect server {what}. It said:\n{tail}\n",
+            code="local_server_failed",
+            hint=f"See {self.log}, or set PREFECT_API_URL to a server that runs.",
+            log=str(self.log),
+        )
+
+
+def _make_private(home: Path) -> None:
+    """Form answers lie in this database in the clear."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as exc:
+        raise Misconfigured(
+            f"The local Prefect server cannot live in {home}: {exc.strerror}.",
+            code="home_not_usable",
+            hint="Choose a folder that you may write to.",
+        ) from exc
+
+
+@contextmanager
+def _only_one(lock: Path) -> Iterator[None]:
+    """Two commands that start at once share one server instead of one database."""
+    with lock.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _free_port(wanted: int | None) -> int:
+    for port in (wanted or 0, 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise Unavailable("No port is free on 127.0.0.1.", code="no_free_port")
+
+
+def _get(url: str, path: str) -> Any:
+    """The JSON at an address, or None while nobody answers; never through a proxy."""
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=5)
+    try:
+        connection.request("GET", path)
+        return json.loads(connection.getresponse().read())
+    except (OSError, HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    # Once the child is reaped, its number may name somebody else's group.
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)

@@ -1,0 +1,1 @@
+"""Flows: the Workflow Loop and the wait. They order and wait; tasks do the work."""

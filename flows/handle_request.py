@@ -1,0 +1,149 @@
+"""The Workflow Loop: it runs decisions and knows nothing of what they mean.
+
+All state is in the ledger. A run that dies anywhere is run again from the top, by
+anybody, and goes on where the ledger says.
+"""
+
+from typing import Any
+
+import anyio
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.context import FlowRunContext
+from prefect.exceptions import Abort, Pause
+from prefect.states import Completed, Failed
+
+from blocks.lease import LeaseKeeper
+from blocks.ledger.sessions import Session
+from flows.wait import FlowRun, wait_for, wait_until_changed
+from policies.decision import (
+    Ask,
+    Block,
+    CallTool,
+    Complete,
+    Fail,
+    RequestApproval,
+    Wait,
+)
+from policies.errors import PlacetError, Superseded
+from tasks import deciding, opening, steps
+from tasks.services import Services, load_services
+from tasks.work import Work
+
+_POLL_LEASE = 0.5
+
+
+@flow(name="handle-request", flow_run_name="{domain}", persist_result=False)
+async def handle_request(
+    domain: str, request: dict[str, Any], request_id: str | None = None
+) -> State[Any]:
+    """Carry one request from its opening to its end.
+
+    `request` is the domain's request as JSON; without `request_id` every run is a new
+    request. Ends Completed with the outcome as its name, or Failed where an execution
+    failed or its outcome is not known.
+    """
+    run = _this_run()
+    try:
+        services = load_services()
+        session = opening.open_session(
+            services,
+            domain,
+            request,
+            request_id or str(run.id),
+            flow_run_id=str(run.id),
+            deployed=run.deployed,
+        )
+        return await _work(services, session, run)
+    except Superseded as error:
+        raise Abort(error.message) from error
+    except PlacetError as error:
+        return Failed(name="Failed", message=str(error))
+
+
+async def _work(services: Services, session: Session, run: FlowRun) -> State[Any]:
+    work = await _take_lease(services, session, run)
+    if work is None:
+        return Completed(
+            name="AlreadyRunning",
+            message=f"{session.workflow} is worked on by another run.",
+        )
+    try:
+        with LeaseKeeper(
+            services.ledger,
+            work.workflow,
+            work.held.token,
+            services.settings.lease_seconds,
+        ):
+            work = await _loop(services, work, run)
+    except Pause:
+        # A suspended wait holds no lease and no process.
+        opening.give_lease_back(services, work)
+        raise
+    opening.give_lease_back(services, work)
+    return _end(work.session)
+
+
+async def _loop(services: Services, work: Work, run: FlowRun) -> Work:
+    while work.session.is_open:
+        decision = deciding.decide(services, work)
+        match decision:
+            case CallTool():
+                work = _call_tool(services, work, decision)
+            case Ask():
+                work = await wait_for(services, work, decision.questions, run)
+            case RequestApproval():
+                work = await wait_for(services, work, decision.questions, run)
+            case Wait():
+                work = await wait_until_changed(services, work, decision, run)
+            case Complete() | Fail() | Block():
+                work = steps.close_request(services, work, decision)
+    return work
+
+
+def _call_tool(services: Services, work: Work, decision: CallTool) -> Work:
+    if decision.item is not None:
+        return steps.execute_action(services, work, decision.item)
+    step = {
+        "validate_request": steps.validate_request,
+        "collect_context": steps.collect_context,
+        "prepare_agent_work": steps.prepare_agent_work,
+        "resolve_review": steps.resolve_review,
+    }[decision.tool]
+    return step(services, work)
+
+
+async def _take_lease(
+    services: Services, session: Session, run: FlowRun
+) -> Work | None:
+    """The lease; a dead holder's runs out while we wait, a live one's does not."""
+    with anyio.move_on_after(services.settings.lease_seconds * 1.5):
+        while True:
+            work = opening.take_lease(services, session.workflow, str(run.id))
+            if work is not None:
+                return work
+            await anyio.sleep(_POLL_LEASE)
+    if session.flow_run_id == str(run.id):
+        raise Superseded("An earlier attempt of this run is still at work.")
+    return None
+
+
+def _this_run() -> FlowRun:
+    context = FlowRunContext.get()
+    assert context is not None and context.flow_run is not None
+    found = context.flow_run
+    if found.parent_task_run_id is not None:
+        raise PlacetError(
+            "handle-request cannot run inside another flow: Prefect could not suspend "
+            "it. Run its deployment instead.",
+            code="subflow",
+        )
+    return FlowRun(id=found.id, deployed=found.deployment_id is not None)
+
+
+def _end(session: Session) -> State[Any]:
+    name = session.status.capitalize()
+    message = f"{session.workflow}: {session.status}. " + "; ".join(session.closing)
+    if session.status in ("failed", "unknown"):
+        return Failed(name=name, message=message)
+    return Completed(name=name, message=message)

@@ -1,0 +1,172 @@
+"""The only module that pauses or suspends a flow run.
+
+What is asked and what was decided is in the ledger; Prefect shows the form and wakes
+the run. Whatever a pause returns or raises, the ledger is read afterwards: an answer is
+handed in there, and being un-paused proves nothing.
+
+With a deployment a wait is a hot pause first, for reviewers who are quick, then a
+suspension that holds no process. Without one it is one long pause.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from httpx import HTTPError
+from prefect.client.orchestration import get_client
+from prefect.exceptions import FlowPauseTimeout, PrefectHTTPStatusError
+from prefect.flow_runs import apause_flow_run, asuspend_flow_run
+from prefect.input.actions import adelete_flow_run_input, aread_flow_run_input
+from prefect.states import Running
+from pydantic import ValidationError
+
+from blocks.ledger.rounds import PauseKind, PauseRow
+from flows.form import run_input
+from policies.decision import Wait
+from policies.interaction import Interaction
+from policies.value import Json
+from tasks import waiting
+from tasks.services import Services
+from tasks.waiting import Asking
+from tasks.work import Work
+
+# A pause that waits for nothing timed still needs a number: Prefect halves it.
+_LONGEST = 7 * 24 * 3600.0
+# How much longer than its deadline a suspended form stays: the ledger's deadline is
+# what counts, and a run that Prefect fails at the same moment helps nobody.
+_GRACE = 24 * 3600.0
+_LONG_POLL = 5.0
+# Its signature says whole seconds; it takes any number.
+_pause: Any = apause_flow_run
+
+
+class FlowRun(NamedTuple):
+    """What a wait needs to know of the flow run it is in."""
+
+    id: UUID
+    deployed: bool
+
+
+async def wait_for(
+    services: Services, work: Work, asked: tuple[Interaction, ...], run: FlowRun
+) -> Work:
+    """Wait until the round is over; what is recorded already is never asked again."""
+    await _read_unread_answers(services, work)
+    kind: PauseKind = "hot" if run.deployed else "long"
+    while True:
+        work, asking = waiting.next_form(services, work, asked, str(run.id), kind)
+        if asking is None:
+            return work
+        values = await _show(services, asking, kind)
+        if values is not None:
+            waiting.take_answer(services, work, asking.form, values)
+            await _forget_answer(asking.pause)
+            kind = "hot" if run.deployed else "long"
+        elif kind == "hot" and await _is_still_paused(run):
+            kind = "suspended"
+        waiting.end_pause(services, work, asking.pause)
+        await _set_running(run)
+
+
+async def wait_until_changed(
+    services: Services, work: Work, decision: Wait, run: FlowRun
+) -> Work:
+    """Wait for somebody to press Resume, or for the time that the decision names."""
+    pause = waiting.start_plain_pause(services, work, str(run.id))
+    try:
+        await _pause(
+            timeout=_seconds(services, decision.until, _LONGEST),
+            poll_interval=_LONG_POLL,
+            key=pause.key,
+        )
+    except FlowPauseTimeout:
+        await _set_running(run)
+    return waiting.let_go(services, work, pause)
+
+
+async def _show(
+    services: Services, asking: Asking, kind: PauseKind
+) -> dict[str, Json] | None:
+    """Pause with the form; its answer, or None if there was none."""
+    model = run_input(asking.form, asking.markdown)
+    left = _seconds(services, asking.until, _LONGEST)
+    settings = services.settings
+    try:
+        match kind:
+            case "suspended":
+                timeout = left + _GRACE
+                answer = await asuspend_flow_run(
+                    wait_for_input=model,
+                    timeout=int(timeout),
+                    key=asking.pause.key,
+                )
+            case "hot" | "long":
+                hot = kind == "hot"
+                answer = await _pause(
+                    wait_for_input=model,
+                    timeout=min(left, settings.hot_pause_seconds) if hot else left,
+                    poll_interval=settings.poll_seconds if hot else _LONG_POLL,
+                    key=asking.pause.key,
+                )
+    except (FlowPauseTimeout, ValidationError):
+        # Its time is over, or it was woken from outside without an answer.
+        return None
+    return answer.model_dump(mode="json")
+
+
+async def _read_unread_answers(services: Services, work: Work) -> None:
+    """Take what was submitted to a form whose process has died before it read it."""
+    for pause in waiting.unread_pauses(services, work):
+        values = await _stored_answer(pause)
+        waiting.take_stored_answer(services, work, pause, values)
+        if values is not None:
+            await _forget_answer(pause)
+
+
+async def _stored_answer(pause: PauseRow) -> dict[str, Json] | None:
+    found = await aread_flow_run_input(
+        _response_key(pause), flow_run_id=UUID(pause.flow_run_id)
+    )
+    return found if isinstance(found, dict) else None
+
+
+async def _forget_answer(pause: PauseRow) -> None:
+    """Delete a form's answer from Prefect: it holds a code, and the ledger has it."""
+    try:
+        await adelete_flow_run_input(
+            _response_key(pause), flow_run_id=UUID(pause.flow_run_id)
+        )
+    except (HTTPError, PrefectHTTPStatusError):
+        # The code in it is used up; nothing depends on its being gone.
+        return
+
+
+def _response_key(pause: PauseRow) -> str:
+    state = "suspended" if pause.kind == "suspended" else "paused"
+    return f"{state}-{pause.key}-response"
+
+
+async def _is_still_paused(run: FlowRun) -> bool:
+    async with get_client() as client:
+        state = (await client.read_flow_run(run.id)).state
+    return state is not None and state.is_paused()
+
+
+async def _set_running(run: FlowRun) -> None:
+    """Make the run Running again, so that it can pause again.
+
+    A pause whose time is over leaves the run Paused, and a click that came too late
+    makes it Failed; the next pause would end the process in both.
+    """
+    async with get_client() as client:
+        state = (await client.read_flow_run(run.id)).state
+        if state is None or not state.is_running():
+            await client.set_flow_run_state(run.id, Running(), force=True)
+
+
+def _seconds(services: Services, until: datetime | None, most: float) -> float:
+    """How long until then, at least a moment and at most `most`."""
+    if until is None:
+        return most
+    left = (until - services.clock()).total_seconds()
+    return max(0.1, min(left, most))

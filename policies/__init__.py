@@ -1,0 +1,1 @@
+"""Judgement: pure functions over frozen values. No I/O, no clock, no SQL."""

@@ -1,0 +1,159 @@
+"""The form of a round: its choices, and what an answer to it says.
+
+The values of a choice carry what is decided on, so that a stale page cannot be
+submitted: `approve v2 a1b2c3d4` is version 2 with the snapshot that begins so.
+"""
+
+import re
+from typing import Literal, TypeAlias, cast
+
+from policies import canonical
+from policies.interaction import Interaction
+from policies.plan import ItemVerdict, PacketField, PacketItem, VerdictWord
+from policies.value import Json, Value
+from policies.visible import has_invisible
+
+LEAVE_OPEN = "leave open"
+FormVerdict: TypeAlias = Literal["approve", "reject", "edit"]
+_CHOICE = re.compile(r"^(approve|reject|edit) v(\d{1,9}) ([0-9a-f]{8})$")
+
+
+class FormItem(Value):
+    """One item's part of a form. `number` is its place, from 1."""
+
+    number: int
+    item: str
+    title: str
+    version: int
+    snapshot: str
+    fields: tuple[PacketField, ...]
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of the item's drop-down."""
+        words: tuple[FormVerdict, ...] = ("approve", "reject")
+        if any(field.editable for field in self.fields):
+            words = (*words, "edit")
+        bound = f"v{self.version} {self.snapshot}"
+        return (*(f"{word} {bound}" for word in words), LEAVE_OPEN)
+
+    @property
+    def editable(self) -> tuple[PacketField, ...]:
+        """The fields that can be edited here: a text area would lose or hide others.
+
+        A value with invisible characters gets no field; deeper values come as JSON.
+        """
+        return tuple(
+            field
+            for field in self.fields
+            if field.editable and not field.secret and not _would_suffer(field)
+        )
+
+
+class Form(Value):
+    """Everything that a round asks in one form."""
+
+    items: tuple[FormItem, ...]
+    questions: tuple[Interaction, ...]
+
+
+class Submission(Value):
+    """What a form's answer says, before it is judged."""
+
+    reviewer: str
+    code: str
+    verdicts: tuple[ItemVerdict, ...]
+    answers: dict[str, str]
+
+
+def form_of(
+    items: tuple[PacketItem, ...],
+    questions: tuple[Interaction, ...],
+    decided: frozenset[str] = frozenset(),
+) -> Form:
+    """The form for these items and questions; numbered as shown, without `decided`."""
+    return Form(
+        items=tuple(
+            FormItem(
+                number=number,
+                item=item.item,
+                title=item.title,
+                version=item.payload.version,
+                snapshot=canonical.short(item.snapshot),
+                fields=item.fields,
+            )
+            for number, item in enumerate(items, start=1)
+            if item.item not in decided
+        ),
+        questions=questions,
+    )
+
+
+def verdict_name(item: FormItem) -> str:
+    """The name of an item's drop-down: by its id, which never means another item."""
+    return f"verdict_{_plain(item.item)}"
+
+
+def field_name(item: FormItem, field: PacketField) -> str:
+    """The name of an editable field."""
+    return f"{field.name}_{_plain(item.item)}"
+
+
+def answer_name(question: Interaction) -> str:
+    """The name of a question's field."""
+    return f"answer_{_plain(question.id)}"
+
+
+def read_answer(form: Form, values: dict[str, Json]) -> Submission:
+    """What was submitted; a choice that is not on this form counts as left open."""
+    verdicts = [_verdict(item, values) for item in form.items]
+    answers = {
+        question.id: _text(values, answer_name(question))
+        for question in form.questions
+        if _text(values, answer_name(question)).strip()
+    }
+    return Submission(
+        reviewer=_text(values, "reviewer").strip(),
+        code=_text(values, "code").strip(),
+        verdicts=tuple(v for v in verdicts if v is not None),
+        answers=answers,
+    )
+
+
+def _verdict(item: FormItem, values: dict[str, Json]) -> ItemVerdict | None:
+    found = _CHOICE.match(_text(values, verdict_name(item)))
+    if found is None:
+        return None
+    return ItemVerdict(
+        item=item.item,
+        verdict=cast(VerdictWord, found[1]),
+        version=int(found[2]),
+        snapshot=found[3],
+        reason=_text(values, "reason"),
+        edit=_changes(item, values) or None,
+    )
+
+
+def _changes(item: FormItem, values: dict[str, Json]) -> dict[str, Json]:
+    """The fields that differ from what was shown; browsers send all of them back."""
+    changes: dict[str, Json] = {}
+    for field in item.editable:
+        sent = values.get(field_name(item, field))
+        if isinstance(sent, str):
+            sent = sent.replace("\r\n", "\n").replace("\r", "\n")
+        if sent is not None and sent != field.value:
+            changes[field.name] = sent
+    return changes
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _would_suffer(field: PacketField) -> bool:
+    return isinstance(field.value, str) and has_invisible(field.value)
+
+
+def _text(values: dict[str, Json], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,159 @@
+"""What a reviewer is shown of an item, and the same as Markdown for a form.
+
+The order is fixed: request, payload version, evidence, risk and policy, editable
+fields; the verdict follows on the form. Everything that is hashed can be read here.
+Text from agents and customers is data: it stands in code fences with its invisible
+characters made visible, and is never a link, a heading or a template.
+"""
+
+import difflib
+import json
+
+from policies import canonical
+from policies.errors import NotStrictJson
+from policies.plan import PacketField, PacketItem, ReviewPacket
+from policies.tool import ToolSpec
+from policies.value import Json
+from policies.visible import fenced, inline_code
+
+
+def fields_of(tool: ToolSpec, payload: dict[str, Json]) -> tuple[PacketField, ...]:
+    """Every field of a payload in its model's order; a secret one as a digest."""
+    known = [name for name in tool.input_model.model_fields if name in payload]
+    others = [name for name in payload if name not in known]
+    return tuple(
+        PacketField(
+            name=name,
+            value=_mark(value) if name in tool.secret else value,
+            editable=name in tool.editable,
+            multiline=name in tool.multiline,
+            secret=name in tool.secret,
+        )
+        for name, value in ((name, payload[name]) for name in (*known, *others))
+    )
+
+
+def difference(
+    before: tuple[PacketField, ...], after: tuple[PacketField, ...]
+) -> str | None:
+    """A unified diff of two versions, field by field; None where nothing differs."""
+    lines: list[str] = []
+    old = {field.name: as_text(field) for field in before}
+    new = {field.name: as_text(field) for field in after}
+    for name in dict.fromkeys((*old, *new)):
+        lines += difflib.unified_diff(
+            old.get(name, "").split("\n"),
+            new.get(name, "").split("\n"),
+            f"{name} before",
+            f"{name} now",
+            lineterm="",
+        )
+    return "\n".join(lines) or None
+
+
+def as_text(field: PacketField) -> str:
+    """A field's value as text: strings as they are, everything else as JSON."""
+    if isinstance(field.value, str):
+        return field.value
+    return json.dumps(field.value, ensure_ascii=False, indent=2, sort_keys=True)
+
+
+def readable(document: bytes) -> str:
+    """Evidence as a person reads it: a JSON object line by line, else as it stands."""
+    try:
+        parsed = canonical.read_json(document)
+    except NotStrictJson:
+        return document.decode("utf-8", "replace")
+    if not isinstance(parsed, dict):
+        return json.dumps(parsed, ensure_ascii=False, indent=2)
+    return "\n".join(_line(name, value) for name, value in parsed.items())
+
+
+def _line(name: str, value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if "\n" not in text:
+        return f"{name}: {text}"
+    return f"{name}:\n" + "\n".join(f"    {line}" for line in text.split("\n"))
+
+
+def as_markdown(packet: ReviewPacket, notice: str = "") -> str:
+    """The packet as Markdown; `notice` is why the last answer was not accepted."""
+    parts = []
+    if notice:
+        parts += ["## ⚠ Not recorded yet", fenced(notice)]
+    parts += [
+        "## Request",
+        f"Workflow {inline_code(packet.workflow)}, tenant {inline_code(packet.tenant)},"
+        f" asked for by {inline_code(packet.requested_by)}.",
+        fenced(packet.summary),
+    ]
+    for number, item in enumerate(packet.items, start=1):
+        parts += _item(number, item)
+    return "\n\n".join(parts)
+
+
+def _item(number: int, item: PacketItem) -> list[str]:
+    payload = item.payload
+    parts = [
+        f"## {number}. {_heading(item)}",
+        _table(
+            ("Item", item.item),
+            ("Tool", item.tool),
+            (
+                "Version",
+                f"v{payload.version}, shown as {canonical.short(item.snapshot)}",
+            ),
+            ("Payload", payload.hash),
+            ("Acts on", _resource(item)),
+            ("Can be undone", item.reversible),
+            ("Decide by", f"{item.deadline:%Y-%m-%d %H:%M} UTC"),
+            ("Lasts", f"{item.term_seconds // 60} minutes after approval"),
+        ),
+        f"**Why:** {inline_code(item.rationale)}",
+        "### What will be done",
+    ]
+    for field in item.fields:
+        parts += _field(field)
+    if item.diff:
+        parts += ["### What changed since the last version", fenced(item.diff)]
+    parts.append("### Evidence")
+    for piece in item.evidence:
+        seen = piece.evidence
+        words = f"{piece.name} v{seen.version}, {canonical.short(seen.digest)}"
+        parts += [inline_code(words), fenced(piece.text)]
+    parts += ["### Risk and policy", f"**{item.risk_level}**: " + _reasons(item)]
+    return parts
+
+
+def _heading(item: PacketItem) -> str:
+    return f"{item.title} ({item.risk_level} risk)"
+
+
+def _resource(item: PacketItem) -> str:
+    version = item.intent.resource_version
+    words = "which must not exist" if version is None else f"at version {version}"
+    return f"{item.intent.resource} {words}; {item.intent.precondition}"
+
+
+def _reasons(item: PacketItem) -> str:
+    words = "; ".join(item.risk_reasons)
+    policy = canonical.short(item.intent.policy_version)
+    return f"{words}. Policy {inline_code(policy)}."
+
+
+def _field(field: PacketField) -> list[str]:
+    name = f"**{field.name}**" + (" (editable)" if field.editable else "")
+    text = as_text(field)
+    if field.multiline or "\n" in text:
+        return [name, fenced(text)]
+    return [f"{name}: {inline_code(text)}"]
+
+
+def _table(*rows: tuple[str, str]) -> str:
+    lines = [f"| {name} | {inline_code(value)} |" for name, value in rows]
+    return "\n".join(["| | |", "|---|---|", *lines])
+
+
+def _mark(value: Json) -> str:
+    hashed = canonical.digest("evidence", canonical.canonical_bytes(value))
+    return f"secret, not shown (digest {canonical.short(hashed)})"

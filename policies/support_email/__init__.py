@@ -1,0 +1,1 @@
+"""The support-mail domain's judgement."""

@@ -1,0 +1,183 @@
+"""From a plan's actions to items that people judge, and to new versions of them."""
+
+from typing import Any, cast
+
+from blocks import packets
+from blocks.ledger import facts, items, proposals, rules, verdicts
+from blocks.ledger.items import Item, NewItem, Version
+from blocks.ledger.proposals import Prepared
+from policies.errors import InvalidInput
+from policies.lifecycle import Event, State
+from policies.plan import Action
+from policies.policy import Policy
+from policies.snapshot import EvidenceRef
+from tasks.services import Services
+from tasks.work import Work
+
+
+def ask(services: Services, work: Work, position: int, action: Action) -> None:
+    """Make an action an item, or give the item that it has a new version."""
+    with services.ledger.read() as tx:
+        known = {i.action: i for i in items.of_workflow(tx, work.workflow)}
+        policy = rules.in_force(tx)
+    item = known.get(action.id)
+    if item is None:
+        _ask_first(services, work, position, action, policy)
+    elif item.state == State.REAPPROVAL_REQUIRED:
+        ask_again(services, work, item, Event.NEW_VERSION)
+
+
+def _ask_first(
+    services: Services, work: Work, position: int, action: Action, policy: Policy
+) -> None:
+    domain = services.domains[work.session.domain]
+    payload = domain.adapter.assemble(work.state, action)
+    prepared = proposals.prepare(
+        services.artifacts,
+        domain.adapter,
+        policy,
+        action.tool,
+        payload,
+        action.confidence,
+    )
+    with services.ledger.write() as tx:
+        policy = rules.in_force(tx)
+        first = proposals.bind(
+            tx,
+            work.session,
+            prepared,
+            domain,
+            policy,
+            action=action.id,
+            version=1,
+            evidence=evidence_of(work),
+            provenance=_provenance(work),
+            made_by="agent",
+        )
+        new = _new_item(work, position, action, prepared, policy)
+        item = items.ask(tx, new, first)
+        if _is_automatic(prepared, policy) and item.state == State.QUEUED:
+            why = ("low risk", *prepared.risk.reasons)
+            verdicts.approve_by_policy(tx, item, why)
+
+
+def ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
+    """A new version from present facts; what people have edited stays edited.
+
+    Where the facts allow no valid version any more, the item is cancelled.
+    """
+    try:
+        _ask_again(services, work, item, event)
+    except InvalidInput as error:
+        reason = f"no valid version can be made from present facts: {error.message}"
+        with services.ledger.write() as tx:
+            items.cancel_one(tx, items.load(tx, item.id), "system", reason)
+
+
+def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
+    domain = services.domains[work.session.domain]
+    plan = work.state.agent_plan
+    assert plan is not None
+    action = next(a for a in plan.actions if a.id == item.action)
+    with services.ledger.read() as tx:
+        policy = rules.in_force(tx)
+        before = items.version_of(tx, item.id, item.version)
+    tool = domain.adapter.tools[action.tool]
+    fresh = domain.adapter.assemble(work.state, action).model_dump(mode="json")
+    kept = _editable(services, before, tool.editable)
+    payload = tool.input_model.model_validate({**fresh, **kept})
+    prepared = proposals.prepare(
+        services.artifacts,
+        domain.adapter,
+        policy,
+        tool.name,
+        payload,
+        action.confidence,
+    )
+    with services.ledger.write() as tx:
+        policy = rules.in_force(tx)
+        new = proposals.bind(
+            tx,
+            work.session,
+            prepared,
+            domain,
+            policy,
+            action=action.id,
+            version=item.version + 1,
+            evidence=evidence_of(work),
+            provenance=before.provenance,
+            made_by="system",
+            diff="made again from present facts",
+        )
+        present = items.load(tx, item.id, lock=True)
+        gate = policy.gates[prepared.risk.level]
+        items.add_version(tx, present, event, new, prepared.risk, gate)
+
+
+def refresh_items(services: Services, work: Work) -> None:
+    """Give every open item a new version whose facts have moved since it was asked.
+
+    A reviewer would otherwise be shown, and refused, what can no longer be approved.
+    """
+    domain = services.domains[work.session.domain]
+    with services.ledger.read() as tx:
+        open_items = [
+            (item, items.version_of(tx, item.id, item.version))
+            for item in items.of_workflow(tx, work.workflow)
+            if item.state == State.WAITING_FOR_REVIEW
+        ]
+    for item, version in open_items:
+        stored = facts.read_stored(services.artifacts, domain.adapter, version.snapshot)
+        with services.ledger.read() as tx:
+            moved = facts.has_moved(
+                tx, work.session, item, version.snapshot, stored, domain
+            )
+        if moved:
+            ask_again(services, work, item, Event.EDIT)
+
+
+def _new_item(
+    work: Work, position: int, action: Action, prepared: Prepared, policy: Policy
+) -> NewItem:
+    level = prepared.risk.level
+    term = policy.terms[level]
+    return NewItem(
+        workflow=work.workflow,
+        action=action.id,
+        position=position,
+        action_type=prepared.tool.name,
+        tenant=work.session.tenant,
+        requested_by=work.session.requested_by,
+        risk=prepared.risk,
+        gate=policy.gates[level],
+        summary=action.rationale,
+        evidence=evidence_of(work),
+        permission=prepared.tool.permission,
+        term_seconds=term.approval_term_seconds,
+        decide_within_seconds=term.decide_within_seconds,
+        gate_version=policy.gate_version,
+        policy_version=policy.version,
+        schema_version=prepared.tool.schema_version,
+        rubric_version=policy.rubric_version,
+    )
+
+
+def _is_automatic(prepared: Prepared, policy: Policy) -> bool:
+    return prepared.tool.automatic and policy.gates[prepared.risk.level].automatic
+
+
+def _editable(
+    services: Services, version: Version, names: tuple[str, ...]
+) -> dict[str, Any]:
+    present = packets.payload_of(services.artifacts, version)
+    return {name: present[name] for name in names if name in present}
+
+
+def evidence_of(work: Work) -> tuple[EvidenceRef, ...]:
+    """The evidence that `collect_context` has left in the context."""
+    rows = (work.state.context or {}).get("evidence") or []
+    return tuple(EvidenceRef.model_validate(row) for row in cast("list[Any]", rows))
+
+
+def _provenance(work: Work) -> str | None:
+    return cast("str | None", (work.state.proposal or {}).get("provenance"))

@@ -1,0 +1,32 @@
+"""The registered domains. To add one, add its line here."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from blocks.domain import Domain
+from blocks.support_email.store import SupportEmailStore
+from policies.errors import InvalidInput
+from policies.support_email.adapter import SupportEmail
+
+# `tools` is a name and not a module: whoever only decides or reads need not import
+# Prefect, which the tools do.
+DOMAINS: Mapping[str, Domain] = MappingProxyType(
+    {
+        "support_email": Domain(
+            adapter=SupportEmail(),
+            store=SupportEmailStore(),
+            tools="tasks.support_email.tools",
+        ),
+    }
+)
+
+
+def find_domain(name: str) -> Domain:
+    """A registered domain, or `InvalidInput` (unknown_domain)."""
+    if name not in DOMAINS:
+        raise InvalidInput(
+            f"There is no domain {name!r}.",
+            code="unknown_domain",
+            hint=f"Registered: {', '.join(sorted(DOMAINS))}.",
+        )
+    return DOMAINS[name]

@@ -1,0 +1,234 @@
+"""The ledger's side of a wait: what is asked, what was answered, whether it is over."""
+
+from datetime import datetime
+
+from blocks import packets
+from blocks.desk import HandedIn, NotTaken
+from blocks.ledger import facts, items, questions, resumes, rounds, verdicts
+from blocks.ledger.database import Transaction
+from blocks.ledger.facts import Stored
+from blocks.ledger.people import CodeProof
+from blocks.ledger.rounds import PauseKind, PauseRow
+from blocks.ledger.verdicts import Refusal
+from policies import form as forms
+from policies import interaction, packet
+from policies.access import Channel
+from policies.canonical import canonicalise
+from policies.form import Form
+from policies.interaction import Interaction
+from policies.lifecycle import OPEN, State
+from policies.plan import ItemVerdict, PlanReviewResult
+from policies.value import Json, Value
+from tasks import work as working
+from tasks.asking import refresh_items
+from tasks.services import Services
+from tasks.work import Work
+
+PREFECT_FORM = Channel(name="prefect form", method="one-time code", signed_in=False)
+
+
+class Asking(Value):
+    """One form to show: what it asks, the text above it, and its pause."""
+
+    form: Form
+    markdown: str
+    pause: PauseRow
+    until: datetime | None
+    """When something that is asked runs out of time."""
+
+
+def next_form(
+    services: Services,
+    work: Work,
+    asked: tuple[Interaction, ...],
+    flow_run_id: str,
+    kind: PauseKind,
+) -> tuple[Work, Asking | None]:
+    """The next form of this wait, or None when it is over and was resumed."""
+    while True:
+        with services.ledger.write() as tx:
+            items.expire_overdue(tx, work.workflow)
+            questions.lapse(tx, work.workflow)
+            work = working.read(tx, work.held)
+            standing = rounds.standing(tx, work.session)
+        if standing == "settled":
+            return _resume(services, work), None
+        if standing == "open":
+            return work, _ask(services, work, flow_run_id, kind)
+        refresh_items(services, work)
+        work = _open(services, work, asked)
+
+
+def take_answer(
+    services: Services, work: Work, form: Form, values: dict[str, Json]
+) -> None:
+    """Hand in a form's answer; if it is not taken, the next form says why."""
+    said = forms.read_answer(form, values)
+    handed = HandedIn(
+        workflow=work.workflow,
+        reviewer=said.reviewer,
+        proof=CodeProof(code=said.code),
+        channel=PREFECT_FORM,
+        verdicts=said.verdicts,
+        answers=said.answers,
+    )
+    outcome = services.desk.hand_in(handed)
+    if isinstance(outcome, NotTaken):
+        if any(r.code in _MOVED for r in outcome.refusals):
+            refresh_items(services, work)
+        notice = "\n".join(_words(form, r) for r in outcome.refusals)
+        with services.ledger.write() as tx:
+            rounds.set_notice(tx, work.workflow, notice)
+
+
+# The facts have moved under the reviewer: the item needs a new version.
+_MOVED = frozenset({"intent_mismatch", "evidence_mismatch"})
+
+
+def take_stored_answer(
+    services: Services, work: Work, pause: PauseRow, values: dict[str, Json] | None
+) -> None:
+    """Hand in the answer to a pause of an earlier attempt, if there was one."""
+    if values is not None and work.session.pending is not None:
+        take_answer(services, work, form_shown(services, work), values)
+    end_pause(services, work, pause)
+
+
+def end_pause(services: Services, work: Work, pause: PauseRow) -> None:
+    """Note that a pause is over and its form was read."""
+    with services.ledger.write() as tx:
+        rounds.end_pause(tx, work.workflow, pause.key)
+
+
+def unread_pauses(services: Services, work: Work) -> tuple[PauseRow, ...]:
+    """The pauses of earlier attempts whose forms nobody has read."""
+    with services.ledger.read() as tx:
+        return rounds.unread_pauses(tx, work.workflow)
+
+
+def start_plain_pause(services: Services, work: Work, flow_run_id: str) -> PauseRow:
+    """A pause without a form, until something outside changes."""
+    with services.ledger.write() as tx:
+        return rounds.start_pause(tx, work.held, flow_run_id, "long")
+
+
+def let_go(services: Services, work: Work, pause: PauseRow) -> Work:
+    """End a plain pause: the guard is asked again about what it had held back."""
+    with services.ledger.write() as tx:
+        rounds.end_pause(tx, work.workflow, pause.key)
+        items.let_go(tx, work.workflow)
+        return working.read(tx, work.held)
+
+
+def form_shown(services: Services, work: Work, *, only_open: bool = False) -> Form:
+    """The form of the pending round, with or without what was decided meanwhile."""
+    shown = work.state.review_packet
+    with services.ledger.read() as tx:
+        waiting = questions.pending(tx, work.workflow)
+        decided = {
+            i.id for i in items.of_workflow(tx, work.workflow) if i.state not in OPEN
+        }
+    left_out = frozenset(decided) if only_open else frozenset()
+    return forms.form_of(shown.items if shown else (), waiting, left_out)
+
+
+def _open(services: Services, work: Work, asked: tuple[Interaction, ...]) -> Work:
+    """Open a round; the packet that is shown is kept before it is shown."""
+    domain = services.domains[work.session.domain]
+    with services.ledger.read() as tx:
+        rows = packets.read_rows(tx, work.workflow)
+    shown = packets.build(services.artifacts, domain, rows)
+    kept = services.artifacts.put(canonicalise(shown), "packet")
+    with services.ledger.write() as tx:
+        held, _ = rounds.open_round(tx, work.held, asked, kept)
+        opened = working.read(tx, held)
+        return working.save_in(tx, opened, review_packet=shown)
+
+
+def _ask(services: Services, work: Work, flow_run_id: str, kind: PauseKind) -> Asking:
+    with services.ledger.write() as tx:
+        pause = rounds.start_pause(tx, work.held, flow_run_id, kind)
+        until = _until(tx, work)
+    shown, pending = work.state.review_packet, work.session.pending
+    assert shown is not None and pending is not None
+    return Asking(
+        form=form_shown(services, work, only_open=True),
+        markdown=packet.as_markdown(shown, pending.notice),
+        pause=pause,
+        until=until,
+    )
+
+
+def _resume(services: Services, work: Work) -> Work:
+    """Take the round's slot with its outcome and go on, once."""
+    domain = services.domains[work.session.domain]
+    with services.ledger.read() as tx:
+        approved = [
+            (item.id, items.version_of(tx, item.id, item.version).snapshot)
+            for item in items.of_workflow(tx, work.workflow)
+            if item.state == State.APPROVED
+        ]
+    stored: dict[str, Stored] = {
+        item: facts.read_stored(services.artifacts, domain.adapter, snapshot)
+        for item, snapshot in approved
+    }
+    pending = work.session.pending
+    assert pending is not None
+    with services.ledger.write() as tx:
+        questions.lapse(tx, work.workflow, also_untimed=True)
+        binding = resumes.claim_or_get(
+            tx, work.held, work.session, pending, domain, stored
+        )
+    with services.ledger.write() as tx:
+        result, words = _review_result(tx, work.workflow)
+        state = work.state.model_copy(
+            update={"plan_review_result": result, "review_decision": words}
+        )
+        held = resumes.consume(tx, work.held, binding, state)
+        return working.read(tx, held)
+
+
+def _review_result(
+    tx: Transaction, workflow: str
+) -> tuple[PlanReviewResult | None, str | None]:
+    """Every item's last verdict, as one result."""
+    said, words = [], []
+    for item in items.of_workflow(tx, workflow):
+        row = verdicts.last_row(tx, item.id)
+        if row is None or row.verdict not in ("approved", "rejected"):
+            continue
+        version = items.version_of(tx, item.id, row.version)
+        said.append(
+            ItemVerdict(
+                item=item.id,
+                verdict="approve" if row.verdict == "approved" else "reject",
+                version=row.version,
+                snapshot=version.snapshot.digest,
+                reason=row.reason,
+            )
+        )
+        words.append(f"{item.action}: {row.verdict} v{row.version} by {row.reviewer}")
+    result = PlanReviewResult(verdicts=tuple(said)) if said else None
+    return result, "; ".join(words) or None
+
+
+def _until(tx: Transaction, work: Work) -> datetime | None:
+    """The first moment at which something that is asked runs out of time."""
+    moments = [
+        item.deadline
+        for item in items.of_workflow(tx, work.workflow)
+        if item.state in OPEN
+    ]
+    for asked in questions.of_workflow(tx, work.workflow):
+        ends = interaction.lapses_at(asked.question, asked.asked_at)
+        if asked.state == "pending" and ends is not None:
+            moments.append(ends)
+    return min(moments, default=None)
+
+
+def _words(form: Form, refusal: Refusal) -> str:
+    """A refusal as the form tells it: by the number of the item, not by its id."""
+    for item in form.items:
+        if item.item == refusal.item:
+            return f"{item.number}. {item.title}: {refusal.message}"
+    return f"{refusal.item}: {refusal.message}"

@@ -1,0 +1,80 @@
+"""A request being worked on: what a step is given, and how it leaves its result."""
+
+from typing import Any
+
+from blocks.ledger import audit, items, questions, sessions
+from blocks.ledger.database import Transaction
+from blocks.ledger.sessions import Held, Session
+from policies.state import RequestState, Step, View
+from policies.value import Value
+from tasks.services import Services
+
+
+class Work(Value):
+    """A session under our lease, with its results as of the last write."""
+
+    held: Held
+    session: Session
+    state: RequestState
+
+    @property
+    def workflow(self) -> str:
+        """The session's id."""
+        return self.session.workflow
+
+
+def reload(services: Services, held: Held) -> Work:
+    """The session as it stands in the ledger."""
+    with services.ledger.read() as tx:
+        return read(tx, held)
+
+
+def read(tx: Transaction, held: Held) -> Work:
+    """The session as it stands in this transaction."""
+    return Work(
+        held=held,
+        session=sessions.load(tx, held.workflow),
+        state=sessions.load_state(tx, held.workflow),
+    )
+
+
+def view(tx: Transaction, work: Work) -> View:
+    """Everything that a decision may look at."""
+    return View(
+        workflow=work.workflow,
+        tenant=work.session.tenant,
+        requested_by=work.session.requested_by,
+        state=work.state,
+        items=tuple(item.view for item in items.of_workflow(tx, work.workflow)),
+        answers=questions.settled(tx, work.workflow),
+    )
+
+
+def read_view(services: Services, work: Work) -> View:
+    """As `view`, in a transaction of its own."""
+    with services.ledger.read() as tx:
+        return view(tx, work)
+
+
+def save(services: Services, work: Work, **results: Any) -> Work:
+    """Save results under the lease; the revision moves on."""
+    with services.ledger.write() as tx:
+        return save_in(tx, work, **results)
+
+
+def save_in(tx: Transaction, work: Work, **results: Any) -> Work:
+    """As `save`, in the caller's transaction."""
+    state = work.state.model_copy(update=results)
+    held = sessions.save_state(tx, work.held, state)
+    return work.model_copy(update={"held": held, "state": state})
+
+
+def complete(services: Services, work: Work, step: Step, **results: Any) -> Work:
+    """Save a step's results and that it is done, in one transaction."""
+    done = tuple(dict.fromkeys((*work.state.completed_steps, step)))
+    with services.ledger.write() as tx:
+        saved = save_in(tx, work, completed_steps=done, **results)
+        audit.append(
+            tx, work.workflow, "step_completed", step=step, results=sorted(results)
+        )
+    return saved

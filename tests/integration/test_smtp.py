@@ -1,0 +1,350 @@
+"""Handing over a mail to a real server, and what is known of it when things break."""
+
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from blocks import smtp
+from blocks.mail import MailServer
+from blocks.mail_message import build_message
+from policies.errors import InvalidInput
+from policies.value import Value
+from tests.cases import case_lines, needs_cases
+from tests.smtp_server import Behaviour, Received, RecordingServer, self_signed
+
+SENDER = "desk@placet.test"
+RECIPIENT = "ada@example.com"
+HOSTILE = (
+    *("approval_lookalikes.jsonl", "blns.jsonl", "csv_and_crlf.jsonl"),
+    *("prompt_injection.jsonl", "template_injection.jsonl"),
+    *("trojan_source.jsonl", "xss.jsonl"),
+)
+Certificate: TypeAlias = Callable[[str], ssl.SSLContext]
+
+
+class Mail(Value):
+    """An approved mail."""
+
+    sender: str = SENDER
+    recipient: str = RECIPIENT
+    subject: str = "Your ticket"
+    body: str = "Hello\n"
+
+
+def wire(mail: Mail | None = None) -> bytes:
+    date = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
+    return build_message(mail or Mail(), message_id="<op-1@placet.test>", date=date)
+
+
+def deliver(
+    server: RecordingServer,
+    message: bytes | None = None,
+    *,
+    recipient: str = RECIPIENT,
+    security: smtp.Security = "none",
+    password: str | None = None,
+    timeout_seconds: float = 10,
+) -> smtp.Outcome:
+    settings = smtp.Smtp(
+        host="127.0.0.1",
+        port=server.port,
+        security=security,
+        username=None if password is None else "placet",
+        password=None if password is None else SecretStr(password),
+        timeout_seconds=timeout_seconds,
+    )
+    message = wire() if message is None else message
+    return smtp.send(settings, sender=SENDER, recipient=recipient, message=message)
+
+
+def parsed(mail: Received) -> EmailMessage:
+    message = BytesParser(policy=default).parsebytes(mail.content)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+@pytest.fixture
+def server() -> Iterator[RecordingServer]:
+    with RecordingServer() as running:
+        yield running
+
+
+@pytest.fixture
+def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificate:
+    """A server's TLS context for one address, whose certificate this process trusts."""
+
+    def make(address: str) -> ssl.SSLContext:
+        pem = tmp_path / "server.pem"
+        pem.write_bytes(self_signed(address))
+        monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem)
+        return context
+
+    return make
+
+
+def test_an_accepted_mail_arrives_with_the_bytes_that_were_built(
+    server: RecordingServer,
+) -> None:
+    assert deliver(server) == smtp.Accepted(code=250, text="2.0.0 taken")
+    assert server.received == [
+        Received(sender=SENDER, recipients=(RECIPIENT,), content=wire())
+    ]
+
+
+def test_a_line_that_is_a_dot_does_not_end_the_mail(server: RecordingServer) -> None:
+    message = b"Subject: dots\r\n\r\n.\r\n..\r\n.end\r\n"
+    deliver(server, message)
+    assert [mail.content for mail in server.received] == [message]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code"),
+    [
+        ("refuse_connection", 554),
+        ("refuse_recipient", 550),
+        ("drop_after_recipient", None),
+        ("try_later", 451),
+    ],
+)
+def test_what_fails_clearly_is_refused_and_nothing_was_taken(
+    server: RecordingServer, behaviour: Behaviour, code: int | None
+) -> None:
+    server.behaviour = behaviour
+    outcome = deliver(server)
+    assert isinstance(outcome, smtp.Refused) and outcome.code == code
+    assert server.received == []
+
+
+def test_a_connection_lost_before_the_reply_leaves_the_outcome_unknown(
+    server: RecordingServer,
+) -> None:
+    server.behaviour = "drop_before_reply"
+    outcome = deliver(server)
+    assert isinstance(outcome, smtp.Unknown) and outcome.code is None
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize(
+    "reply", [b"what?", b"354 go on", b"299 perhaps", b"250 " + b"x" * 9000]
+)
+def test_a_reply_that_is_neither_yes_nor_no_leaves_the_outcome_unknown(
+    server: RecordingServer, reply: bytes
+) -> None:
+    server.last_word = reply
+    assert isinstance(deliver(server), smtp.Unknown)
+
+
+@pytest.mark.parametrize("code", [421, 452, 550, 554])
+def test_a_clear_no_to_the_content_is_refused(
+    server: RecordingServer, code: int
+) -> None:
+    server.last_word = b"%d no" % code
+    assert deliver(server) == smtp.Refused(code=code, text="no")
+
+
+def test_a_server_that_never_answers_leaves_the_outcome_unknown(
+    server: RecordingServer,
+) -> None:
+    server.behaviour = "hang_before_reply"
+    outcome = deliver(server, timeout_seconds=1)
+    assert isinstance(outcome, smtp.Unknown) and "timed out" in outcome.text
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("body", ["short", "long " * 1_000_000])
+def test_a_connection_lost_within_the_content_is_unknown(
+    server: RecordingServer, body: str
+) -> None:
+    server.behaviour = "drop_in_content"
+    assert isinstance(deliver(server, wire(Mail(body=body))), smtp.Unknown)
+    assert server.received == []
+
+
+def test_a_server_that_is_gone_at_quit_has_still_taken_the_mail(
+    server: RecordingServer,
+) -> None:
+    server.behaviour = "drop_at_quit"
+    assert isinstance(deliver(server), smtp.Accepted)
+    assert len(server.received) == 1
+
+
+def test_no_server_at_all_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    settings = smtp.Smtp(host="127.0.0.1", port=port, security="none")
+    outcome = smtp.send(settings, sender=SENDER, recipient=RECIPIENT, message=wire())
+    assert isinstance(outcome, smtp.Refused) and "refused" in outcome.text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"a: b\n\nc\r\n", b"a: b\r\n\r\nc\r.\r\n", b"\n.\nMAIL FROM:<e@x.y>\r\n"],
+)
+def test_a_message_with_bare_line_ends_is_not_sent(
+    server: RecordingServer, message: bytes
+) -> None:
+    outcome = deliver(server, message)
+    assert isinstance(outcome, smtp.Refused) and "CRLF" in outcome.text
+    assert server.received == []
+
+
+def test_a_mail_goes_over_starttls_with_a_log_in(certificate: Certificate) -> None:
+    context = certificate("127.0.0.1")
+    with RecordingServer(starttls=context, password="open sesame") as server:
+        outcome = deliver(server, security="starttls", password="open sesame")
+        assert isinstance(outcome, smtp.Accepted), outcome
+        assert len(server.received) == 1
+
+
+def test_a_mail_goes_over_tls_from_the_first_byte(certificate: Certificate) -> None:
+    with RecordingServer(tls=certificate("127.0.0.1")) as server:
+        assert isinstance(deliver(server, security="tls"), smtp.Accepted)
+
+
+def test_a_wrong_password_is_refused(certificate: Certificate) -> None:
+    context = certificate("127.0.0.1")
+    with RecordingServer(starttls=context, password="open sesame") as server:
+        outcome = deliver(server, security="starttls", password="guess")
+        assert isinstance(outcome, smtp.Refused) and outcome.code == 535
+        assert server.received == []
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_a_certificate_for_another_host_is_refused(
+    certificate: Certificate, security: smtp.Security
+) -> None:
+    context = certificate("127.0.0.2")
+    implicit = context if security == "tls" else None
+    with RecordingServer(tls=implicit, starttls=context) as server:
+        outcome = deliver(server, security=security)
+        assert isinstance(outcome, smtp.Refused) and "certificate" in outcome.text
+        assert server.received == []
+
+
+def test_starttls_is_not_given_up_when_the_server_lacks_it(
+    server: RecordingServer,
+) -> None:
+    outcome = deliver(server, security="starttls")
+    assert isinstance(outcome, smtp.Refused) and "STARTTLS" in outcome.text
+    assert server.received == []
+
+
+@pytest.mark.parametrize(
+    ("security", "password", "reason"),
+    [("none", "open sesame", "starttls or tls"), ("tls", "sesame \xe9", "ASCII")],
+)
+def test_a_password_never_stands_in_an_error(
+    security: str, password: str, reason: str
+) -> None:
+    server = {"host": "h", "port": 25, "security": security}
+    with pytest.raises(ValidationError, match=reason) as failure:
+        smtp.Smtp.model_validate(server | {"username": "u", "password": password})
+    assert "sesame" not in str(failure.value)
+
+
+def test_what_a_server_says_is_kept_short_and_visible(server: RecordingServer) -> None:
+    server.last_word = "550 \x1b[31m\u202e".encode() + b"\xff no " * 1000
+    outcome = deliver(server)
+    assert outcome.text.isprintable() and len(outcome.text) <= 500
+
+
+@needs_cases
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("field", ["subject", "body"])
+def test_hostile_text_arrives_unchanged_or_not_at_all(
+    server: RecordingServer, name: str, field: str
+) -> None:
+    headers = BytesParser(policy=default).parsebytes(wire()).keys()
+    for text in hostile_texts(name):
+        mail = Mail(**{field: text})
+        received = taken(server, mail)
+        assert [each.recipients for each in received] in ([], [(RECIPIENT,)])
+        for message in map(parsed, received):
+            assert message.keys() == headers
+            assert message["Subject"] == mail.subject
+            assert message.get_content().replace("\r\n", "\n") == mail.body
+
+
+@needs_cases
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("shape", ["{}", "{}@example.com", RECIPIENT + "{}"])
+def test_a_hostile_recipient_adds_nobody(
+    server: RecordingServer, name: str, shape: str
+) -> None:
+    for text in hostile_texts(name):
+        address = shape.replace("{}", text)
+        received = taken(server, Mail(recipient=address))
+        assert [each.recipients for each in received] in ([], [(address,)])
+
+
+@needs_cases
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_recipient_is_refused_even_without_the_builder(
+    server: RecordingServer, name: str
+) -> None:
+    for text in hostile_texts(name):
+        assert isinstance(deliver(server, recipient=text), smtp.Refused)
+    assert server.received == []
+
+
+@needs_cases
+def test_most_hostile_texts_are_mailed_and_not_just_refused(
+    server: RecordingServer,
+) -> None:
+    texts = hostile_texts("prompt_injection.jsonl")
+    mailed = [text for text in texts if taken(server, Mail(body=text))]
+    assert mailed == texts
+
+
+def test_the_block_gives_the_settings_that_send_takes() -> None:
+    block = MailServer(
+        host="mail.test",
+        sender=SENDER,
+        message_id_domain="placet.test",
+        username="placet",
+        password=SecretStr("open sesame"),
+    )
+    assert block.smtp() == smtp.Smtp(
+        host="mail.test",
+        port=587,
+        security="starttls",
+        username="placet",
+        password=SecretStr("open sesame"),
+    )
+
+
+def test_the_provider_can_be_imported_without_prefect() -> None:
+    script = (
+        "import sys, blocks.smtp, blocks.mail_message; print('prefect' in sys.modules)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "False"
+
+
+def taken(server: RecordingServer, mail: Mail) -> list[Received]:
+    """What the server takes of this mail: nothing when it is refused before."""
+    server.received.clear()
+    with suppress(InvalidInput):
+        deliver(server, wire(mail), recipient=mail.recipient)
+    return list(server.received)
+
+
+def hostile_texts(name: str) -> list[str]:
+    """The texts of one file of real hostile strings, each once."""
+    return list(dict.fromkeys(line["text"] for line in case_lines("hostile", name)))
