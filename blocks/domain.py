@@ -23,8 +23,12 @@ class DomainStore(Protocol):
 
 
 class Domain(NamedTuple):
-    """One registered domain; `tools` is the module that runs its tools."""
+    """One registered domain; `tools` is the module that runs its tools.
+
+    `needs` names the services without which a request cannot be carried to its end.
+    """
 
     adapter: Adapter
     store: DomainStore
     tools: str
+    needs: tuple[str, ...] = ()

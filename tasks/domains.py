@@ -16,6 +16,7 @@ DOMAINS: Mapping[str, Domain] = MappingProxyType(
             adapter=SupportEmail(),
             store=SupportEmailStore(),
             tools="tasks.support_email.tools",
+            needs=("mail",),
         ),
     }
 )

@@ -54,7 +54,7 @@ def open_session(
 ) -> Session:
     """The request's session, made if it is new; the same id, the same session."""
     read = read_request(domain, request)
-    tools_of(services, domain).check(services)
+    check_services(services, domain)
     opening = Opening(
         request_id=check_request_id(request_id),
         domain=domain,
@@ -67,6 +67,12 @@ def open_session(
     )
     with services.ledger.write() as tx:
         return sessions.open_or_get(tx, opening)
+
+
+def check_services(services: Services, domain: str) -> None:
+    """`Misconfigured` if this process could not carry a request to its end."""
+    for name in find_domain(domain).needs:
+        getattr(services, name)
 
 
 def check_request_id(request_id: str) -> str:

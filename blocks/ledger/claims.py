@@ -239,6 +239,16 @@ def execution_of(tx: Transaction, claim_id: str) -> dict[str, Any] | None:
     return None if row is None else row._asdict()
 
 
+def executions_of(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
+    """Every recorded result of an item's claims, with the claim's version and key."""
+    query = (
+        select(Execution, ExecutionClaim.version, ExecutionClaim.key)
+        .join(ExecutionClaim, ExecutionClaim.id == Execution.claim)
+        .where(ExecutionClaim.item == item)
+    )
+    return tuple(row._asdict() for row in tx.all(query.order_by(Execution.at)))
+
+
 def workflow_of_provider_ref(tx: Transaction, provider_ref: str) -> str:
     """Which workflow a sent message came from, by the provider's own reference."""
     query = (

@@ -179,6 +179,23 @@ def of_workflow(tx: Transaction, workflow: str) -> tuple[Item, ...]:
     return tuple(_item(row) for row in tx.all(_OF_WORKFLOW, {"workflow": workflow}))
 
 
+def in_order(tx: Transaction, state: str | None, risk: str | None) -> tuple[Item, ...]:
+    """Open items, or those in one state, by risk, deadline and action type."""
+    wanted = ItemTable.state.in_(lifecycle.OPEN)
+    query = select(ItemTable).where(
+        wanted if state is None else ItemTable.state == state
+    )
+    if risk is not None:
+        query = query.where(ItemTable.risk_level == risk)
+    ordered = query.order_by(
+        ItemTable.risk_rank.desc(),
+        ItemTable.deadline,
+        ItemTable.action_type,
+        ItemTable.id,
+    )
+    return tuple(_item(row) for row in tx.all(ordered))
+
+
 def version_of(tx: Transaction, item: str, version: int) -> Version:
     """One version of an item's payload."""
     row = tx.one(_VERSION, {"item": item, "version": version})

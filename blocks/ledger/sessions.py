@@ -106,18 +106,23 @@ def open_or_get(tx: Transaction, opening: Opening) -> Session:
     `Conflict` (idempotency_conflict) if the id was used for another request.
     """
     workflow = workflow_id(opening.request_id)
-    asked = _request_hash(opening)
+    asked = _hash_request(opening.domain, opening.request)
     made = tx.one(_BY_ID, {"id": workflow}) is None and _insert(
         tx, workflow, asked, opening
     )
     row = tx.one(_BY_ID, {"id": workflow})
     if not made and row is not None and row.request_hash != asked:
-        raise Conflict(
-            f"Request id {opening.request_id!r} was used for another request.",
-            code="idempotency_conflict",
-            hint="Use a new id, or send exactly the same request again.",
-        )
+        raise _other_request(opening.request_id)
     return load(tx, workflow)
+
+
+def check_same(
+    tx: Transaction, request_id: str, domain: str, request: dict[str, Json]
+) -> None:
+    """`Conflict` (idempotency_conflict) if the id was used for another request."""
+    row = tx.one(_BY_ID, {"id": workflow_id(request_id)})
+    if row is not None and row.request_hash != _hash_request(domain, request):
+        raise _other_request(request_id)
 
 
 def load(tx: Transaction, workflow: str) -> Session:
@@ -236,8 +241,16 @@ def close(
     return moved
 
 
-def _request_hash(opening: Opening) -> str:
-    body: Json = {"domain": opening.domain, "request": opening.request}
+def _other_request(request_id: str) -> Conflict:
+    return Conflict(
+        f"Request id {request_id!r} was used for another request.",
+        code="idempotency_conflict",
+        hint="Use a new id, or send exactly the same request again.",
+    )
+
+
+def _hash_request(domain: str, request: dict[str, Json]) -> str:
+    body: Json = {"domain": domain, "request": request}
     return canonical.digest(
         "request", canonical.canonical_bytes(canonical.normalise(body))
     )

@@ -98,6 +98,8 @@ def record(
 ) -> Recorded:
     """Write a verdict that `judge` has let through, in the same transaction."""
     item = items.load(tx, verdict.item, lock=True)
+    if item.state in (State.QUEUED, State.ASSIGNED):
+        item = items.assign_and_open(tx, item, acting.who.id)
     match verdict.verdict:
         case "approve":
             return _approve(tx, item, acting, verdict)
@@ -178,11 +180,15 @@ def _is_open(tx: Transaction, item: Item, verdict: ItemVerdict) -> Refusal | Non
         return Refusal(
             item=item.id, code="item_expired", message="its time to be decided is over"
         )
-    if _event(verdict) in lifecycle.allowed_events(item.state):
+    event = _event(verdict)
+    if event in lifecycle.allowed_events(item.state):
+        return None
+    if item.state in (State.QUEUED, State.ASSIGNED) and event != Event.WITHDRAW:
+        # Decided before its form was shown: `record` opens it for this reviewer.
         return None
     if item.state in lifecycle.OPEN:
         return _refusal(
-            item, "illegal_transition", f"it is {item.state} and must be opened first"
+            item, "illegal_transition", f"it is {item.state}: no {event} from there"
         )
     words = last_word(tx, item.id)
     return Refusal(

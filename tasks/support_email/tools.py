@@ -45,11 +45,6 @@ _OUTPUTS = (
 _tool = task(cache_policy=NO_CACHE, retries=0, persist_result=False)
 
 
-def check(services: Services) -> None:
-    """`Misconfigured` if this process could not carry a request to its end."""
-    _ = services.mail
-
-
 def collect_context(services: Services, work: Work) -> dict[str, Json]:
     """The ticket and its customer as they are now, kept as evidence."""
     request = Request.model_validate(work.state.request)

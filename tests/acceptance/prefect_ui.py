@@ -86,7 +86,7 @@ class PrefectUI(ABC):
         return self._errors().all_inner_texts()
 
     def packet_text(self) -> str:
-        """The Markdown above the form as text, also where the page leaves it no room."""
+        """The Markdown above the form, also where the page leaves no room for it."""
         return self.form.locator(self.packet).inner_text()
 
     def packet_height(self) -> float:

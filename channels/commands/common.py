@@ -1,0 +1,67 @@
+"""What several subcommands share: their options, and reading files."""
+
+import getpass
+import os
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
+
+from blocks.ledger import people
+from channels.service import Service, token_proof
+from policies import canonical
+from policies.access import Denied
+from policies.errors import InvalidInput, Refused
+from policies.value import Json
+from tasks.services import load_services
+
+JsonFlag: TypeAlias = Annotated[
+    bool, Parameter(name="--json", negative="", help="One JSON document on stdout.")
+]
+As: TypeAlias = Annotated[
+    str, Parameter(name="--as", help="Your reviewer id; your token is PLACET_TOKEN.")
+]
+
+
+def service() -> Service:
+    """The service of this process."""
+    return Service(load_services())
+
+
+def token() -> people.Proof:
+    """The proof of whoever runs this command."""
+    return token_proof(os.environ.get("PLACET_TOKEN"))
+
+
+def actor(serving: Service, admin: str | None) -> str:
+    """Who administers: an admin by token, or whoever has this machine's shell.
+
+    A shell that reaches the ledger and its secret key can do anything anyway; the
+    record says so by its prefix.
+    """
+    if admin is None:
+        return f"shell:{getpass.getuser()}"
+    services = serving.services
+    with services.ledger.write() as tx:
+        who = people.prove(tx, services.vault, admin, token())
+    if isinstance(who, Denied):
+        raise Refused(who.message, code=who.code)
+    if not who.admin:
+        raise Refused(f"{admin} is not an admin.", code="missing_permission")
+    return who.id
+
+
+def read_json_file(path: Path) -> Json:
+    """A file's strict JSON; the message names the file and the place."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error.strerror}.", code="unreadable_file"
+        ) from error
+    try:
+        return canonical.read_json(data)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{path}: {error.message}", code=error.code, hint=error.hint
+        ) from error

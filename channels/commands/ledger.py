@@ -1,0 +1,43 @@
+"""`placet db` and `placet load`: the ledger's database and a domain's records."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from blocks.ledger.database import HEADS, open_ledger
+from blocks.settings import load_settings
+from channels import output
+from channels.commands.common import JsonFlag, actor, read_json_file, service
+
+
+def upgrade(*, json: JsonFlag = False) -> None:
+    """Migrate the ledger to the newest schema."""
+    from blocks.ledger import schema
+
+    ledger = open_ledger(load_settings().database_url)
+    changed = schema.upgrade(ledger)
+    if json:
+        output.document(
+            {"ledger": ledger.address, "changed": changed, "revisions": sorted(HEADS)}
+        )
+        return
+    words = "is at the newest schema now" if changed else "was at the newest schema"
+    output.say(f"The ledger {ledger.address} {words}.")
+
+
+def load(
+    domain: str,
+    file: Path,
+    *,
+    admin: Annotated[str | None, Parameter(name="--as")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Put a domain's records into its tables; the same records again change nothing."""
+    serving = service()
+    records = read_json_file(file)
+    loaded = serving.load_records(domain, records, actor(serving, admin))
+    if json:
+        output.document({"domain": domain, "loaded": loaded})
+    else:
+        output.say(f"Loaded into {domain}: {', '.join(loaded)}.")

@@ -1,0 +1,110 @@
+"""`placet reviewers` and `placet keys`."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from blocks.ledger import people as ledger_people
+from blocks.vault import Vault, new_key
+from channels import output
+from channels.commands.common import JsonFlag, actor, service
+from policies.access import Reviewer
+from policies.errors import InvalidInput
+from policies.policy import Role
+
+Admin = Annotated[
+    str | None,
+    Parameter(name="--as", help="The admin who does this; token in PLACET_TOKEN."),
+]
+
+
+def add(
+    reviewer: str,
+    *,
+    role: Role,
+    tenant: str,
+    permission: Annotated[
+        list[str], Parameter(help="May be given several times.", negative="")
+    ],
+    admin: Admin = None,
+    json: JsonFlag = False,
+) -> None:
+    """Add a reviewer. Token and one-time-code seed are printed once, here."""
+    serving = service()
+    by = actor(serving, admin)
+    who, made = serving.add_reviewer(reviewer, role, tenant, tuple(permission), by)
+    _tell_secrets(who, made, json)
+
+
+def everybody(*, json: JsonFlag = False) -> None:
+    """List the reviewers."""
+    with service().services.ledger.read() as tx:
+        people = ledger_people.everybody(tx)
+    if json:
+        output.document({"reviewers": people})
+        return
+    rows = [
+        (
+            who.id,
+            who.tenant,
+            who.role + (", admin" if who.admin else ""),
+            ", ".join(who.permissions),
+            "revoked" if who.revoked else "active",
+        )
+        for who in people
+    ]
+    columns = ("reviewer", "tenant", "role", "permissions", "state")
+    output.table("Reviewers", columns, rows)
+
+
+def rotate(reviewer: str, *, admin: Admin = None, json: JsonFlag = False) -> None:
+    """Give a reviewer a new token and seed, after a lost phone say."""
+    serving = service()
+    by = actor(serving, admin)
+    with serving.services.ledger.write() as tx:
+        vault = serving.services.vault
+        made = ledger_people.rotate(tx, vault, reviewer=reviewer, actor=by)
+        who = ledger_people.load(tx, reviewer)
+    _tell_secrets(who, made, json)
+
+
+def revoke(reviewer: str, *, admin: Admin = None, json: JsonFlag = False) -> None:
+    """Take away a reviewer's rights at once; their verdicts stay on record."""
+    serving = service()
+    by = actor(serving, admin)
+    with serving.services.ledger.write() as tx:
+        ledger_people.revoke(tx, reviewer=reviewer, actor=by)
+    if json:
+        output.document({"reviewer": reviewer, "revoked": True})
+    else:
+        output.say(f"{reviewer} may decide nothing any more.")
+
+
+def rotate_keys(*, admin: Admin = None, json: JsonFlag = False) -> None:
+    """Encrypt every seed with a new secret key, which is printed once."""
+    serving = service()
+    settings = serving.services.settings
+    if settings.secret_key is None:
+        raise InvalidInput("PLACET_SECRET_KEY is not set.", code="no_secret_key")
+    by = actor(serving, admin)
+    key = new_key()
+    with serving.services.ledger.write() as tx:
+        old = serving.services.vault
+        count = ledger_people.re_encrypt(tx, old, Vault(key), by)
+    if json:
+        output.document({"secret_key": key, "seeds": count})
+        return
+    output.say(f"{count} seeds are encrypted with the new key. Set it now:")
+    output.say(f"  PLACET_SECRET_KEY={key}")
+
+
+def _tell_secrets(who: Reviewer, made: ledger_people.Secrets, json: bool) -> None:
+    if json:
+        output.document({"reviewer": who, **made.model_dump()})
+        return
+    role = who.role + (" and admin" if who.admin else "")
+    output.say(f"{who.id} is a reviewer of tenant {who.tenant} ({role}).")
+    output.say("Keep these now; they are not shown again:")
+    output.say(f"  token  {made.token}")
+    output.say(f"  seed   {made.seed}")
+    output.say(f"  for an authenticator: {made.uri}")

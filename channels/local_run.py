@@ -1,0 +1,73 @@
+"""Carrying a request in this process, without a deployment and without a worker."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from blocks.settings import Settings
+from channels.local_server import LocalServer
+from policies.value import Json
+
+
+@contextmanager
+def prefect_api(settings: Settings) -> Iterator[str]:
+    """A Prefect server: the configured one, or one of our own while this lasts.
+
+    Prefect would start a temporary one by itself, whose UI nobody can find and whose
+    pauses nobody can answer.
+    """
+    configured = os.environ.get("PREFECT_API_URL")
+    if configured:
+        yield configured
+        return
+    with LocalServer(settings.home / "prefect") as server:
+        # Before Prefect is imported: it reads its settings once.
+        os.environ["PREFECT_API_URL"] = server.api_url
+        try:
+            yield server.api_url
+        finally:
+            del os.environ["PREFECT_API_URL"]
+
+
+def run_here(
+    domain: str,
+    request: dict[str, Json],
+    request_id: str | None,
+    started: Callable[[str], None],
+) -> tuple[str, bool]:
+    """Carry a request to its end; the run's last message, and whether it failed.
+
+    `started` is told the flow run's id before anything is done.
+    """
+    import anyio
+
+    return anyio.run(_run_here, domain, request, request_id, started)
+
+
+async def _run_here(
+    domain: str,
+    request: dict[str, Json],
+    request_id: str | None,
+    started: Callable[[str], None],
+) -> tuple[str, bool]:
+    from prefect.client.orchestration import get_client
+    from prefect.flow_engine import run_flow_async
+    from prefect.states import Pending
+
+    from flows.handle_request import handle_request
+
+    given: dict[str, Any] = {
+        "domain": domain,
+        "request": request,
+        "request_id": request_id,
+    }
+    async with get_client() as client:
+        run = await client.create_flow_run(
+            handle_request, parameters=given, state=Pending()
+        )
+    started(str(run.id))
+    state: Any = await run_flow_async(
+        handle_request, flow_run=run, parameters=given, return_type="state"
+    )
+    return state.message or state.name, state.is_failed() or state.is_crashed()

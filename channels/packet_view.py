@@ -1,0 +1,69 @@
+"""A review packet in the terminal: the same things in the same order as on the form."""
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from policies import canonical
+from policies.packet import as_text
+from policies.plan import PacketItem, ReviewPacket
+from policies.visible import make_visible
+
+
+def print_packet(packet: ReviewPacket, console: Console | None = None) -> None:
+    """Print a packet; text from outside is plain text, whatever it holds."""
+    screen = console or Console(highlight=False)
+    screen.print(
+        Text.assemble(
+            ("Request ", "bold"),
+            make_visible(
+                f"{packet.summary}, asked for by {packet.requested_by}, "
+                f"tenant {packet.tenant} ({packet.workflow})"
+            ),
+        )
+    )
+    for number, item in enumerate(packet.items, start=1):
+        screen.print(_item(number, item))
+
+
+def _item(number: int, item: PacketItem) -> RenderableType:
+    parts: list[RenderableType] = [_facts(item), _plain("Why", item.rationale)]
+    for field in item.fields:
+        name = field.name + (" (editable)" if field.editable else "")
+        parts.append(_plain(name, as_text(field)))
+    if item.diff:
+        parts.append(_plain("What changed since the last version", item.diff))
+    for piece in item.evidence:
+        seen = piece.evidence
+        name = f"Evidence v{seen.version}, {canonical.short(seen.digest)}"
+        parts += [Rule(style="dim"), _plain(name, piece.text)]
+    reasons = "; ".join(item.risk_reasons)
+    parts += [Rule(style="dim"), _plain(f"Risk: {item.risk_level}", reasons)]
+    return Panel(Group(*parts), title=f"{number}. {item.title}", title_align="left")
+
+
+def _facts(item: PacketItem) -> Table:
+    intent, payload = item.intent, item.payload
+    rows = (
+        ("Item", item.item),
+        ("Tool", item.tool),
+        ("Version", f"v{payload.version}, shown as {canonical.short(item.snapshot)}"),
+        ("Payload", payload.hash),
+        ("Acts on", f"{intent.resource} at version {intent.resource_version}"),
+        ("Condition", intent.precondition),
+        ("Can be undone", item.reversible),
+        ("Decide by", f"{item.deadline:%Y-%m-%d %H:%M} UTC"),
+        ("Policy", canonical.short(intent.policy_version)),
+    )
+    grid = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        grid.add_row(Text(name, style="bold"), Text(make_visible(value)))
+    return grid
+
+
+def _plain(name: str, text: str) -> RenderableType:
+    body = Text(make_visible(text))
+    return Group(Text(name, style="bold"), Padding(body, (0, 0, 1, 2)))
