@@ -167,7 +167,7 @@ def _judge_answers(
     refusals = []
     for name, value in handed.answers.items():
         asked = questions.load(tx, session.workflow, name)
-        denied = _may_answer(who, session)
+        denied = may_answer(who, session.tenant)
         judged = interaction.judge_answer(asked.question, value)
         if denied is not None:
             refusals.append(
@@ -182,10 +182,10 @@ def _judge_answers(
     return refusals
 
 
-def _may_answer(who: Reviewer, session: Session) -> Denied | None:
+def may_answer(who: Reviewer, tenant: str) -> Denied | None:
     """Whoever works for the tenant as a reviewer may answer; an auditor only reads."""
     gate = Gate(
-        tenant=session.tenant,
+        tenant=tenant,
         permission=who.permissions[0] if who.permissions else "answer",
         role="reviewer",
         requested_by="",
@@ -201,13 +201,15 @@ def _turn_away(tx: Transaction, handed: HandedIn, refusals: list[Refusal]) -> No
         item = items.load(tx, verdict.item)
         verdicts.refuse(tx, item, handed.reviewer, handed.channel, refusal)
     if not handed.verdicts:
+        # The code alone: a message quotes the answer, which is content.
         audit.append(
             tx,
             handed.workflow,
             "answer_refused",
             actor=handed.reviewer,
             channel=handed.channel.name,
-            reasons=[refusal.model_dump() for refusal in refusals],
+            method=handed.channel.method,
+            reasons=[{"about": r.item, "code": r.code} for r in refusals],
         )
     return NotTaken(refusals=tuple(refusals))
 

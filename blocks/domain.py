@@ -17,6 +17,10 @@ class DomainStore(Protocol):
         """The present version of a resource; None if it does not exist."""
         ...
 
+    def precondition(self, tx: Transaction, tenant: str, resource: str) -> str | None:
+        """What holds of the resource now, in the words of the adapter's `target`."""
+        ...
+
     def load_records(self, tx: Transaction, records: dict[str, Json]) -> Sequence[str]:
         """Put a domain's records into its tables; what was loaded, as words."""
         ...

@@ -1,5 +1,6 @@
 """Drafts from templates of our own: offline, and the same for the same facts."""
 
+from functools import lru_cache
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from policies.errors import InvalidInput, Misconfigured
 from policies.provenance import LOCAL, Sampling
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from jinja2.sandbox import SandboxedEnvironment
 
 MODEL = "template"
@@ -28,7 +30,6 @@ class TemplateDrafter:
 
     def __init__(self, folder: Traversable) -> None:
         self._folder = folder
-        self._environment = _environment()
 
     def draft(self, request: DraftRequest) -> Draft:
         """See `DraftingModel`; no confidence is claimed."""
@@ -73,7 +74,7 @@ class TemplateDrafter:
         from jinja2 import TemplateError, UndefinedError
 
         try:
-            return self._environment.from_string(source).render(given)
+            return _compiled(source).render(given)
         except UndefinedError as exc:
             raise InvalidInput(
                 f"A fact is missing that the template {name} needs: {exc.message}.",
@@ -87,6 +88,12 @@ class TemplateDrafter:
             ) from exc
 
 
+@lru_cache(maxsize=64)
+def _compiled(source: str) -> "Template":
+    return _environment().from_string(source)
+
+
+@lru_cache(maxsize=1)
 def _environment() -> "SandboxedEnvironment":
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment

@@ -43,18 +43,24 @@ class Vault:
 
         if not self._secret_key:
             raise Misconfigured("PLACET_SECRET_KEY is not set.", hint=_HINT)
-        # scrypt, since people set passphrases; its memory-hard 50 ms are paid once.
-        key = hashlib.scrypt(
-            self._secret_key.encode(),
-            salt=b"placet:seeds:1",
-            n=2**14,
-            r=8,
-            p=1,
-            dklen=32,
-        )
-        return Fernet(base64.urlsafe_b64encode(key))
+        return Fernet(base64.urlsafe_b64encode(_derive(self._secret_key)))
 
 
 def new_key() -> str:
     """A fresh secret key: 32 random bytes as text."""
-    return secrets.token_urlsafe(32)
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
+_PREFIX = "placet-key-"
+_SALT = b"placet:seeds:1\n"
+
+
+def _derive(secret: str) -> bytes:
+    """32 bytes from a secret; a passphrase of people's own is made expensive to guess.
+
+    A key that `new_key` made holds 256 random bits and needs no such thing, which saves
+    every process 50 ms.
+    """
+    if secret.startswith(_PREFIX) and len(secret) == len(_PREFIX) + 43:
+        return hashlib.sha256(_SALT + secret.encode()).digest()
+    return hashlib.scrypt(secret.encode(), salt=_SALT, n=2**14, r=8, p=1, dklen=32)

@@ -30,6 +30,18 @@ def prefect_api(settings: Settings) -> Iterator[str]:
             del os.environ["PREFECT_API_URL"]
 
 
+def use_running_server(settings: Settings) -> None:
+    """Where no server is configured, use the local one that runs on this home, if any.
+
+    A request that is carried by another local process waits there.
+    """
+    if os.environ.get("PREFECT_API_URL"):
+        return
+    server = LocalServer(settings.home / "prefect")
+    if server.find():
+        os.environ["PREFECT_API_URL"] = server.api_url
+
+
 def run_here(
     domain: str,
     request: dict[str, Json],

@@ -1,17 +1,13 @@
 """A Prefect server of one's own, for whoever has none configured.
 
-It lives exactly as long as its owner: the child runs in a session of its own, so that
-Ctrl-C reaches the owner first, and ends by itself when the pipe on its standard input
-closes, however the owner died. Prefect is run, never imported.
+It lives exactly as long as its owner (`channels.child`). Prefect is run, never
+imported.
 """
 
 import fcntl
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,29 +18,15 @@ from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from channels.child import Child
 from policies.errors import Misconfigured, Unavailable
 
 Ui = Literal["old", "new"]
 
 # A first start migrates an empty database: 9 s on two idle cores, later ones take 3 s.
 START_WITHIN = 120.0
-STOP_WITHIN = 10.0
 _POLL = 0.1
 _TAIL_LINES = 20
-
-# Runs in the child: the thread ends the whole group once the owner's end is closed.
-_CHILD = f"""
-import os, runpy, signal, sys, threading, time
-
-def end_with_owner():
-    os.read(0, 1)
-    os.killpg(0, signal.SIGTERM)
-    time.sleep({STOP_WITHIN})
-    os.killpg(0, signal.SIGKILL)
-
-threading.Thread(target=end_with_owner, daemon=True).start()
-runpy.run_module("prefect", run_name="__main__", alter_sys=True)
-"""
 
 
 class LocalServer:
@@ -61,7 +43,7 @@ class LocalServer:
         self.url = ""
         self._port = port
         self._start_within = start_within
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Child | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -97,32 +79,27 @@ class LocalServer:
 
     def flow_run_url(self, run_id: UUID | str, ui: Ui = "new") -> str:
         """The page of one flow run in the old or the new Prefect UI."""
-        return f"{self.url}{'/v2' if ui == 'new' else ''}/runs/flow-run/{run_id}"
+        return flow_run_url(self.url, run_id, ui)
 
     def start(self) -> None:
         """Start the server, or find the one that already runs on this home."""
         _make_private(self.home)
         with _only_one(self.home / "server.lock"):
-            self.url = self._recorded_url() or ""
-            if not self.url:
+            if not self.find():
                 self._start_ours()
+
+    def find(self) -> bool:
+        """Whether a server runs on this home already; if so, `url` is its address."""
+        self.url = self._recorded_url() or ""
+        return bool(self.url)
 
     def stop(self) -> None:
         """End our server and all that it started; someone else's is left alone."""
         if (process := self._process) is None:
             return
+        self._process = None
         self._record.unlink(missing_ok=True)
-        try:
-            _signal_group(process, signal.SIGTERM)
-            process.wait(STOP_WITHIN)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            _signal_group(process, signal.SIGKILL)
-            process.wait()
-            assert process.stdin is not None
-            process.stdin.close()
-            self._process = None
+        process.stop()
 
     @property
     def _record(self) -> Path:
@@ -149,19 +126,16 @@ class LocalServer:
             self.stop()
             raise
 
-    def _spawn(self, port: int) -> subprocess.Popen[bytes]:
+    def _spawn(self, port: int) -> Child:
         options = ["server", "start", "--host", "127.0.0.1", "--port", str(port)]
-        with self.log.open("wb") as log:
-            return subprocess.Popen(
-                [sys.executable, "-P", "-c", _CHILD, *options],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Prefect reads .env and prefect.toml from where it is started.
-                cwd=self.home,
-                env=self._environment(),
-                start_new_session=True,
-            )
+        return Child(
+            "prefect",
+            options,
+            log=self.log,
+            # Prefect reads .env and prefect.toml from where it is started.
+            cwd=self.home,
+            env=self._environment(),
+        )
 
     def _environment(self) -> dict[str, str]:
         """Only our settings: what is configured for another server stays with it."""
@@ -180,11 +154,11 @@ class LocalServer:
             "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(self.home / "ui"),
         }
 
-    def _wait_until_healthy(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_healthy(self, process: Child) -> None:
         deadline = time.monotonic() + self._start_within
         while not self._answers(self.url):
-            if process.poll() is not None:
-                raise self._unavailable(f"ended with status {process.returncode}")
+            if process.ended_with is not None:
+                raise self._unavailable(f"ended with status {process.ended_with}")
             if time.monotonic() > deadline:
                 raise self._unavailable(f"is not up after {self._start_within:.0f} s")
             time.sleep(_POLL)
@@ -205,6 +179,11 @@ class LocalServer:
             hint=f"See {self.log}, or set PREFECT_API_URL to a server that runs.",
             log=str(self.log),
         )
+
+
+def flow_run_url(server: str, run_id: UUID | str, ui: Ui) -> str:
+    """The page of one flow run in a UI of the Prefect server at that address."""
+    return f"{server}{'/v2' if ui == 'new' else ''}/runs/flow-run/{run_id}"
 
 
 def _make_private(home: Path) -> None:
@@ -246,10 +225,3 @@ def _get(url: str, path: str) -> Any:
         return None
     finally:
         connection.close()
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    # Once the child is reaped, its number may name somebody else's group.
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)

@@ -14,6 +14,7 @@ from blocks.ledger.people import Proof, Secrets, TokenProof
 from blocks.ledger.rounds import last_pause
 from blocks.ledger.sessions import Session
 from blocks.prefect_runs import Woken
+from channels.local_run import use_running_server
 from policies import lifecycle
 from policies.access import Channel, Reviewer
 from policies.errors import Conflict, InvalidInput, PlacetError, Refused
@@ -270,6 +271,16 @@ class Service:
             )
         return loaded
 
+    def wake(self, workflow: str) -> Woken:
+        """Have the run that waits for this request look at the ledger."""
+        with self.services.ledger.read() as tx:
+            session = sessions.load(tx, workflow)
+        if session.flow_run_id is None or not session.is_open:
+            return Woken(state="not waiting", detail=f"the request is {session.status}")
+        if not session.deployed:
+            use_running_server(self.services.settings)
+        return prefect_runs.wake(session.flow_run_id, deployed=session.deployed)
+
     def _workflow_of(self, tx: Any, reference: str) -> str:
         if reference.startswith("<") or "@" in reference:
             wrapped = f"<{reference.strip('<>')}>"
@@ -281,16 +292,9 @@ class Service:
     def _hand_in(self, handed: HandedIn) -> Decided:
         outcome = self.services.desk.hand_in(handed)
         if isinstance(outcome, NotTaken):
-            self._wake(handed.workflow)
+            self.wake(handed.workflow)
             raise _refusal(outcome)
-        return Decided(taken=outcome, run=self._wake(handed.workflow))
-
-    def _wake(self, workflow: str) -> Woken:
-        with self.services.ledger.read() as tx:
-            session = sessions.load(tx, workflow)
-        if session.flow_run_id is None or not session.is_open:
-            return Woken(state="not waiting", detail=f"the request is {session.status}")
-        return prefect_runs.wake(session.flow_run_id, deployed=session.deployed)
+        return Decided(taken=outcome, run=self.wake(handed.workflow))
 
 
 def token_proof(token: str | None) -> TokenProof:

@@ -10,7 +10,7 @@ import anyio
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort, Pause
+from prefect.exceptions import Abort
 from prefect.states import Completed, Failed
 
 from blocks.lease import LeaseKeeper
@@ -76,11 +76,10 @@ async def _work(services: Services, session: Session, run: FlowRun) -> State[Any
             services.settings.lease_seconds,
         ):
             work = await _loop(services, work, run)
-    except Pause:
-        # A suspended wait holds no lease and no process.
+    finally:
+        # A suspended wait holds no lease, and who goes on after a stopped process need
+        # not wait until its lease runs out.
         opening.give_lease_back(services, work)
-        raise
-    opening.give_lease_back(services, work)
     return _end(work.session)
 
 

@@ -4,18 +4,17 @@ The values of a choice carry what is decided on, so that a stale page cannot be
 submitted: `approve v2 a1b2c3d4` is version 2 with the snapshot that begins so.
 """
 
-import re
 from typing import Literal, TypeAlias, cast
 
 from policies import canonical
 from policies.interaction import Interaction
+from policies.packet import as_text
 from policies.plan import ItemVerdict, PacketField, PacketItem, VerdictWord
 from policies.value import Json, Value
 from policies.visible import has_invisible
 
 LEAVE_OPEN = "leave open"
 FormVerdict: TypeAlias = Literal["approve", "reject", "edit"]
-_CHOICE = re.compile(r"^(approve|reject|edit) v(\d{1,9}) ([0-9a-f]{8})$")
 
 
 class FormItem(Value):
@@ -32,7 +31,7 @@ class FormItem(Value):
     def choices(self) -> tuple[str, ...]:
         """The values of the item's drop-down."""
         words: tuple[FormVerdict, ...] = ("approve", "reject")
-        if any(field.editable for field in self.fields):
+        if self.editable:
             words = (*words, "edit")
         bound = f"v{self.version} {self.snapshot}"
         return (*(f"{word} {bound}" for word in words), LEAVE_OPEN)
@@ -95,8 +94,8 @@ def verdict_name(item: FormItem) -> str:
 
 
 def field_name(item: FormItem, field: PacketField) -> str:
-    """The name of an editable field."""
-    return f"{field.name}_{_plain(item.item)}"
+    """The name of an editable field: apart from every verdict's and answer's."""
+    return f"edit_{field.name}_{_plain(item.item)}"
 
 
 def answer_name(question: Interaction) -> str:
@@ -121,14 +120,14 @@ def read_answer(form: Form, values: dict[str, Json]) -> Submission:
 
 
 def _verdict(item: FormItem, values: dict[str, Json]) -> ItemVerdict | None:
-    found = _CHOICE.match(_text(values, verdict_name(item)))
-    if found is None:
+    choice = _text(values, verdict_name(item))
+    if choice not in item.choices or choice == LEAVE_OPEN:
         return None
     return ItemVerdict(
         item=item.item,
-        verdict=cast(VerdictWord, found[1]),
-        version=int(found[2]),
-        snapshot=found[3],
+        verdict=cast(VerdictWord, choice.partition(" ")[0]),
+        version=item.version,
+        snapshot=item.snapshot,
         reason=_text(values, "reason"),
         edit=_changes(item, values) or None,
     )
@@ -151,7 +150,7 @@ def _plain(name: str) -> str:
 
 
 def _would_suffer(field: PacketField) -> bool:
-    return isinstance(field.value, str) and has_invisible(field.value)
+    return has_invisible(as_text(field))
 
 
 def _text(values: dict[str, Json], name: str) -> str:

@@ -38,12 +38,11 @@ def difference(
 ) -> str | None:
     """A unified diff of two versions, field by field; None where nothing differs."""
     lines: list[str] = []
-    old = {field.name: as_text(field) for field in before}
-    new = {field.name: as_text(field) for field in after}
+    old = {field.name: field for field in before}
+    new = {field.name: field for field in after}
     for name in dict.fromkeys((*old, *new)):
         lines += difflib.unified_diff(
-            old.get(name, "").split("\n"),
-            new.get(name, "").split("\n"),
+            *_compared(old.get(name), new.get(name)),
             f"{name} before",
             f"{name} now",
             lineterm="",
@@ -51,11 +50,25 @@ def difference(
     return "\n".join(lines) or None
 
 
+def _compared(
+    before: PacketField | None, after: PacketField | None
+) -> tuple[list[str], list[str]]:
+    """Both values' lines: as JSON where text alone tells neither `7` from `"7"`."""
+    old, new = ([] if f is None else as_text(f).split("\n") for f in (before, after))
+    if before is None or after is None or old != new:
+        return old, new
+    return [_json(before.value)], [_json(after.value)]
+
+
 def as_text(field: PacketField) -> str:
     """A field's value as text: strings as they are, everything else as JSON."""
     if isinstance(field.value, str):
         return field.value
-    return json.dumps(field.value, ensure_ascii=False, indent=2, sort_keys=True)
+    return _json(field.value, indent=2)
+
+
+def _json(value: Json, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=True)
 
 
 def readable(document: bytes) -> str:
@@ -70,6 +83,8 @@ def readable(document: bytes) -> str:
 
 
 def _line(name: str, value: Json) -> str:
+    # A line break in a name would forge a line of its own.
+    name = json.dumps(name, ensure_ascii=False) if "\n" in name else name
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if "\n" not in text:
         return f"{name}: {text}"
@@ -142,7 +157,8 @@ def _reasons(item: PacketItem) -> str:
 
 
 def _field(field: PacketField) -> list[str]:
-    name = f"**{field.name}**" + (" (editable)" if field.editable else "")
+    # A name can be hostile too, where an input takes fields that its model lacks.
+    name = f"**{inline_code(field.name)}**" + (" (editable)" if field.editable else "")
     text = as_text(field)
     if field.multiline or "\n" in text:
         return [name, fenced(text)]

@@ -1,9 +1,9 @@
 """What an agent proposes, what a person is shown of it, and what they answer."""
 
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from policies.intent import EffectiveIntent, PayloadRef
 from policies.policy import RiskLevel
@@ -25,11 +25,17 @@ class Action(Value):
     confidence: float | None = None
 
 
+def _distinct(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    if len({action.id for action in actions}) != len(actions):
+        raise ValueError("two actions have the same id")
+    return actions
+
+
 class AgentPlan(Value):
-    """The ordered actions that one request proposes."""
+    """The ordered actions that one request proposes; each has an id of its own."""
 
     summary: str
-    actions: tuple[Action, ...]
+    actions: Annotated[tuple[Action, ...], AfterValidator(_distinct)]
 
 
 class PacketField(Value):
@@ -97,7 +103,15 @@ class ItemVerdict(Value):
     edit: dict[str, Json] | None = None
 
 
+def _one_each(verdicts: tuple[ItemVerdict, ...]) -> tuple[ItemVerdict, ...]:
+    if len({verdict.item for verdict in verdicts}) != len(verdicts):
+        raise ValueError("an item has two verdicts")
+    return verdicts
+
+
 class PlanReviewResult(Value):
     """One verdict per item of a round; all of them are recorded, or none."""
 
-    verdicts: tuple[ItemVerdict, ...] = Field(min_length=1)
+    verdicts: Annotated[
+        tuple[ItemVerdict, ...], Field(min_length=1), AfterValidator(_one_each)
+    ]

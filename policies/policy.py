@@ -8,26 +8,34 @@ not void approvals, changing who may approve does.
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from policies import canonical
 from policies.value import Value
 
 RiskLevel: TypeAlias = Literal["low", "medium", "high", "critical"]
 Role: TypeAlias = Literal["reviewer", "owner", "manager", "admin", "auditor"]
+DecidingRole: TypeAlias = Literal["reviewer", "owner", "manager"]
 LEVELS: tuple[RiskLevel, ...] = ("low", "medium", "high", "critical")
 
 
 class RiskPolicy(Value):
-    """Points per checkable trait, and from how many points a level starts."""
+    """Points per checkable trait, and from how many points a level starts.
 
-    irreversible: int = 1
-    personal_data: int = 2
-    internal_exposure: int = 0
-    external_exposure: int = 2
-    legal_effect: int = 4
+    No points are negative: more harm must never lower a level.
+    """
+
+    irreversible: NonNegativeInt = 1
+    personal_data: NonNegativeInt = 2
+    internal_exposure: NonNegativeInt = 0
+    external_exposure: NonNegativeInt = 2
+    legal_effect: NonNegativeInt = 4
     # Costs in minor units (cents): from how much on, how many points.
-    costs: tuple[tuple[int, int], ...] = ((1, 1), (10_000, 4), (100_000, 8))
+    costs: tuple[tuple[NonNegativeInt, NonNegativeInt], ...] = (
+        (1, 1),
+        (10_000, 4),
+        (100_000, 8),
+    )
     medium_from: int = 4
     high_from: int = 8
     critical_from: int = 12
@@ -38,8 +46,8 @@ class RiskPolicy(Value):
 class GatePolicy(Value):
     """Who decides at a level: role, number of distinct people, kind of channel."""
 
-    role: Role
-    verdicts: int = 1
+    role: DecidingRole
+    verdicts: PositiveInt = 1
     automatic: bool = False
     signed_in: bool = False
     """Only a signed-in channel will do: a form's code lies in Prefect's database."""

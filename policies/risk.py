@@ -36,7 +36,7 @@ def _points(traits: RiskTraits, policy: RiskPolicy) -> list[tuple[int, str]]:
     exposure = {
         "none": 0,
         "internal": policy.internal_exposure,
-        "external": policy.external_exposure,
+        "external": max(policy.internal_exposure, policy.external_exposure),
     }[traits.exposure]
     cost = max(
         (p for start, p in policy.costs if traits.cost_minor >= start), default=0

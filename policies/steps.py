@@ -20,6 +20,8 @@ from policies.state import ItemView, Step, View
 
 EXECUTABLE = frozenset({State.GRAPH_RESUMED, State.EXECUTION_CLAIMED})
 APPROVED = frozenset({State.APPROVED, State.RESUME_CLAIMED})
+# Neither final nor ours to move: reconciliation or the supervisor does.
+_IN_OTHER_HANDS = frozenset({State.RESUME_UNKNOWN, State.RETRY_READY})
 _STAYS_FOREVER = frozenset({"approval_spent", "key_conflict", "key_expired"})
 
 
@@ -51,7 +53,8 @@ def _asking(view: View, adapter: Adapter) -> tuple[Decision, ...]:
     if not questions:
         return ()
     ask = Ask(questions=questions, reasons=tuple(q.question for q in questions))
-    if any(q.required for q in questions):
+    can_go_on = adapter.permitted_work(view) or adapter.propose(view)
+    if any(q.required for q in questions) or not can_go_on:
         return (ask,)
     return (ask, *_preparing(view))
 
@@ -72,7 +75,8 @@ def _with_items(view: View, adapter: Adapter) -> tuple[Decision, ...]:
     if State.REAPPROVAL_REQUIRED in states:
         why = "what was approved is no longer so: a new version is asked"
         return (_step("resolve_review", why),)
-    free = [item for item in view.items if not item.held]
+    # A hold is the guard's, on what was approved: what is asked again is not held.
+    free = [item for item in view.items if item.state in OPEN or not item.held]
     if any(item.state in OPEN | APPROVED for item in free):
         why = f"{sum(i.state in OPEN for i in free)} items wait for a verdict"
         return (RequestApproval(questions=adapter.remarks(view), reasons=(why,)),)
@@ -80,7 +84,9 @@ def _with_items(view: View, adapter: Adapter) -> tuple[Decision, ...]:
         if item.state in EXECUTABLE:
             why = f"item {item.item} was approved at version {item.version}"
             return (_step("execute_action", why, item=item.item),)
-    return _held([i for i in view.items if i.state in APPROVED | EXECUTABLE])
+    return _held([i for i in view.items if i.state in APPROVED | EXECUTABLE]) or (
+        _waiting([i for i in view.items if i.state in _IN_OTHER_HANDS])
+    )
 
 
 def _held(items: list[ItemView]) -> tuple[Decision, ...]:
@@ -91,6 +97,13 @@ def _held(items: list[ItemView]) -> tuple[Decision, ...]:
     if any(_STAYS_FOREVER & set(i.held) for i in items):
         return (Block(reasons=reasons),)
     return (Wait(reasons=reasons),)
+
+
+def _waiting(items: list[ItemView]) -> tuple[Decision, ...]:
+    """What is neither over nor to be executed by us now."""
+    if not items:
+        return ()
+    return (Wait(reasons=tuple(f"item {i.item} is {i.state.value}" for i in items)),)
 
 
 def _end(view: View) -> Decision:

@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel
+from pydantic import BaseModel, NonNegativeInt
 
 from policies.value import Value
 
@@ -13,7 +13,7 @@ Exposure: TypeAlias = Literal["none", "internal", "external"]
 class RiskTraits(Value):
     """The checkable facts about an action that its risk is computed from."""
 
-    cost_minor: int = 0
+    cost_minor: NonNegativeInt = 0
     """Money that moves, in minor units of the tenant's currency."""
     irreversible: bool = False
     personal_data: bool = False

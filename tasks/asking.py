@@ -6,25 +6,78 @@ from blocks import packets
 from blocks.ledger import facts, items, proposals, rules, verdicts
 from blocks.ledger.items import Item, NewItem, Version
 from blocks.ledger.proposals import Prepared
-from policies.errors import InvalidInput
+from policies.errors import Conflict, InvalidInput
 from policies.lifecycle import Event, State
 from policies.plan import Action
 from policies.policy import Policy
 from policies.snapshot import EvidenceRef
+from tasks import work as working
+from tasks.opening import tools_of
 from tasks.services import Services
-from tasks.work import Work
+from tasks.work import Made, Work
+
+# How often facts may move between our look and our write before we give up.
+_TRIES = 3
 
 
-def ask(services: Services, work: Work, position: int, action: Action) -> None:
-    """Make an action an item, or give the item that it has a new version."""
+def ask_all(services: Services, work: Work) -> Work:
+    """Make every action of the plan an item, or renew the items that need it.
+
+    Facts are read again first, and once more where they moved in that very moment.
+    """
+    for left in reversed(range(_TRIES)):
+        made = _collect(services, work)
+        now = work.model_copy(
+            update={"state": work.state.model_copy(update={"context": made.result})}
+        )
+        try:
+            _ask_plan(services, now)
+        except Conflict as error:
+            if error.code != "facts_moved" or not left:
+                raise
+        else:
+            break
+    return working.complete(
+        services, work, "resolve_review", made.artifacts, context=made.result
+    )
+
+
+def refresh_items(services: Services, work: Work) -> Work:
+    """Give every open item a new version whose facts have moved since it was asked.
+
+    A reviewer would otherwise be shown, and refused, what can no longer be approved.
+    """
+    if not any(
+        _has_moved(services, work, item) for item in _open_items(services, work)
+    ):
+        return work
+    made = _collect(services, work)
+    with services.ledger.write() as tx:
+        for artifact in made.artifacts:
+            proposals.record_artifact(tx, artifact)
+        work = working.save_in(tx, work, context=made.result)
+    for item in _open_items(services, work):
+        if _has_moved(services, work, item):
+            ask_again(services, work, item, Event.EDIT)
+    return work
+
+
+def _ask_plan(services: Services, work: Work) -> None:
+    assert work.state.agent_plan is not None
     with services.ledger.read() as tx:
         known = {i.action: i for i in items.of_workflow(tx, work.workflow)}
         policy = rules.in_force(tx)
-    item = known.get(action.id)
-    if item is None:
-        _ask_first(services, work, position, action, policy)
-    elif item.state == State.REAPPROVAL_REQUIRED:
-        ask_again(services, work, item, Event.NEW_VERSION)
+    for position, action in enumerate(work.state.agent_plan.actions):
+        item = known.get(action.id)
+        if item is None:
+            _ask_first(services, work, position, action, policy)
+        elif item.state == State.REAPPROVAL_REQUIRED:
+            ask_again(services, work, item, Event.NEW_VERSION)
+
+
+def _collect(services: Services, work: Work) -> Made:
+    made: Made = tools_of(services, work.session.domain).collect_context(services, work)
+    return made
 
 
 def _ask_first(
@@ -114,26 +167,19 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
         items.add_version(tx, present, event, new, prepared.risk, gate)
 
 
-def refresh_items(services: Services, work: Work) -> None:
-    """Give every open item a new version whose facts have moved since it was asked.
+def _open_items(services: Services, work: Work) -> tuple[Item, ...]:
+    with services.ledger.read() as tx:
+        found = items.of_workflow(tx, work.workflow)
+    return tuple(item for item in found if item.state == State.WAITING_FOR_REVIEW)
 
-    A reviewer would otherwise be shown, and refused, what can no longer be approved.
-    """
+
+def _has_moved(services: Services, work: Work, item: Item) -> bool:
     domain = services.domains[work.session.domain]
     with services.ledger.read() as tx:
-        open_items = [
-            (item, items.version_of(tx, item.id, item.version))
-            for item in items.of_workflow(tx, work.workflow)
-            if item.state == State.WAITING_FOR_REVIEW
-        ]
-    for item, version in open_items:
-        stored = facts.read_stored(services.artifacts, domain.adapter, version.snapshot)
-        with services.ledger.read() as tx:
-            moved = facts.has_moved(
-                tx, work.session, item, version.snapshot, stored, domain
-            )
-        if moved:
-            ask_again(services, work, item, Event.EDIT)
+        snapshot = items.version_of(tx, item.id, item.version).snapshot
+    stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
+    with services.ledger.read() as tx:
+        return facts.has_moved(tx, work.session, item, snapshot, stored, domain)
 
 
 def _new_item(

@@ -16,8 +16,7 @@ def decide(services: Services, work: Work) -> Decision:
     """The next decision, recorded with its reasons before it is performed."""
     adapter = services.domains[work.session.domain].adapter
     with services.ledger.write() as tx:
-        items.expire_overdue(tx, work.workflow)
-        seen = view(tx, work)
+        seen = view(tx, work, items.expire_overdue(tx, work.workflow))
         permitted = steps.permitted(seen, adapter)
         if len(permitted) == 1 or services.workflow_model is None:
             sessions.record_decision(tx, work.held, permitted[0], chosen_by="rules")

@@ -8,14 +8,14 @@ again from the top and goes on.
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from blocks.ledger import audit, sessions
+from blocks.ledger import audit, proposals, sessions
 from policies.decision import Block, Complete, Fail
 from policies.state import SessionStatus
 from tasks import asking, executing
 from tasks import work as working
 from tasks.opening import read_request, tools_of
 from tasks.services import Services
-from tasks.work import Work
+from tasks.work import Made, Work
 
 # Recovery is the ledger's, not Prefect's: a cached or retried step would be a second
 # truth. Results stay here for the same reason.
@@ -40,8 +40,10 @@ def validate_request(services: Services, work: Work) -> Work:
 @_step
 def collect_context(services: Services, work: Work) -> Work:
     """Read the facts that a draft is made from, and keep them as evidence."""
-    context = tools_of(services, work.session.domain).collect_context(services, work)
-    return working.complete(services, work, "collect_context", context=context)
+    made = tools_of(services, work.session.domain).collect_context(services, work)
+    return working.complete(
+        services, work, "collect_context", made.artifacts, context=made.result
+    )
 
 
 @_step
@@ -52,13 +54,14 @@ def prepare_agent_work(services: Services, work: Work) -> Work:
     seen = working.read_view(services, work)
     while permitted := adapter.permitted_work(seen):
         name = permitted[0]
+        made: Made = tools.WORK[name](services, work, seen)
         with services.ledger.write() as tx:
+            for artifact in made.artifacts:
+                proposals.record_artifact(tx, artifact)
+            work = working.save_in(tx, work, proposal=made.result)
             audit.append(
                 tx, work.workflow, "tool_called", tool=name, permitted=permitted
             )
-        work = working.save(
-            services, work, proposal=tools.WORK[name](services, work, seen)
-        )
         seen = seen.model_copy(update={"state": work.state})
     plan = adapter.propose(seen)
     if plan is None:
@@ -73,12 +76,7 @@ def resolve_review(services: Services, work: Work) -> Work:
     An item whose approval no longer covers it gets a new version, made from facts that
     are read again.
     """
-    context = tools_of(services, work.session.domain).collect_context(services, work)
-    work = working.save(services, work, context=context)
-    assert work.state.agent_plan is not None
-    for position, action in enumerate(work.state.agent_plan.actions):
-        asking.ask(services, work, position, action)
-    return working.complete(services, work, "resolve_review")
+    return asking.ask_all(services, work)
 
 
 @_numbered_step

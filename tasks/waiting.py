@@ -55,13 +55,12 @@ def next_form(
             return _resume(services, work), None
         if standing == "open":
             return work, _ask(services, work, flow_run_id, kind)
-        refresh_items(services, work)
-        work = _open(services, work, asked)
+        work = _open(services, refresh_items(services, work), asked)
 
 
 def take_answer(
     services: Services, work: Work, form: Form, values: dict[str, Json]
-) -> None:
+) -> Work:
     """Hand in a form's answer; if it is not taken, the next form says why."""
     said = forms.read_answer(form, values)
     handed = HandedIn(
@@ -75,10 +74,11 @@ def take_answer(
     outcome = services.desk.hand_in(handed)
     if isinstance(outcome, NotTaken):
         if any(r.code in _MOVED for r in outcome.refusals):
-            refresh_items(services, work)
+            work = refresh_items(services, work)
         notice = "\n".join(_words(form, r) for r in outcome.refusals)
         with services.ledger.write() as tx:
             rounds.set_notice(tx, work.workflow, notice)
+    return work
 
 
 # The facts have moved under the reviewer: the item needs a new version.
@@ -87,11 +87,12 @@ _MOVED = frozenset({"intent_mismatch", "evidence_mismatch"})
 
 def take_stored_answer(
     services: Services, work: Work, pause: PauseRow, values: dict[str, Json] | None
-) -> None:
+) -> Work:
     """Hand in the answer to a pause of an earlier attempt, if there was one."""
     if values is not None and work.session.pending is not None:
-        take_answer(services, work, form_shown(services, work), values)
+        work = take_answer(services, work, form_shown(services, work), values)
     end_pause(services, work, pause)
+    return work
 
 
 def end_pause(services: Services, work: Work, pause: PauseRow) -> None:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from blocks.ledger import audit, items, questions, sessions
+from blocks.artifacts import StoredArtifact
+from blocks.ledger import audit, items, proposals, questions, sessions
 from blocks.ledger.database import Transaction
+from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Session
 from policies.state import RequestState, Step, View
-from policies.value import Value
+from policies.value import Json, Value
 from tasks.services import Services
 
 
@@ -38,14 +40,15 @@ def read(tx: Transaction, held: Held) -> Work:
     )
 
 
-def view(tx: Transaction, work: Work) -> View:
-    """Everything that a decision may look at."""
+def view(tx: Transaction, work: Work, found: tuple[Item, ...] | None = None) -> View:
+    """Everything that a decision may look at; `found` are its items, if read before."""
+    present = items.of_workflow(tx, work.workflow) if found is None else found
     return View(
         workflow=work.workflow,
         tenant=work.session.tenant,
         requested_by=work.session.requested_by,
         state=work.state,
-        items=tuple(item.view for item in items.of_workflow(tx, work.workflow)),
+        items=tuple(item.view for item in present),
         answers=questions.settled(tx, work.workflow),
     )
 
@@ -56,23 +59,32 @@ def read_view(services: Services, work: Work) -> View:
         return view(tx, work)
 
 
-def save(services: Services, work: Work, **results: Any) -> Work:
-    """Save results under the lease; the revision moves on."""
-    with services.ledger.write() as tx:
-        return save_in(tx, work, **results)
+class Made(Value):
+    """What a domain's tool made: a part of the state, and the artifacts behind it."""
+
+    result: dict[str, Json]
+    artifacts: tuple[StoredArtifact, ...] = ()
 
 
 def save_in(tx: Transaction, work: Work, **results: Any) -> Work:
-    """As `save`, in the caller's transaction."""
+    """Save results under the lease; the revision moves on."""
     state = work.state.model_copy(update=results)
     held = sessions.save_state(tx, work.held, state)
     return work.model_copy(update={"held": held, "state": state})
 
 
-def complete(services: Services, work: Work, step: Step, **results: Any) -> Work:
+def complete(
+    services: Services,
+    work: Work,
+    step: Step,
+    artifacts: tuple[StoredArtifact, ...] = (),
+    **results: Any,
+) -> Work:
     """Save a step's results and that it is done, in one transaction."""
     done = tuple(dict.fromkeys((*work.state.completed_steps, step)))
     with services.ledger.write() as tx:
+        for artifact in artifacts:
+            proposals.record_artifact(tx, artifact)
         saved = save_in(tx, work, completed_steps=done, **results)
         audit.append(
             tx, work.workflow, "step_completed", step=step, results=sorted(results)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select, union, update
 
 from blocks.ledger.tables import AuditEvent, AuditHead
 from policies import canonical
@@ -75,7 +76,6 @@ _HEAD = select(AuditHead.seq, AuditHead.hash).where(
 )
 _LOCKED_HEAD = _HEAD.with_for_update()
 _INSERT_EVENT = insert(AuditEvent)
-_INSERT_HEAD = insert(AuditHead)
 _MOVE_HEAD = (
     update(AuditHead)
     .where(AuditHead.chain == bindparam("of"), AuditHead.seq == bindparam("from_seq"))
@@ -86,6 +86,10 @@ _CHAIN = (
     .where(AuditEvent.chain == bindparam("chain"))
     .order_by(AuditEvent.seq)
 )
+# One statement sees one moment: a chain that grows meanwhile still fits its head.
+_CHAIN_WITH_HEAD = _CHAIN.add_columns(
+    AuditHead.seq.label("head_seq"), AuditHead.hash.label("head_hash")
+).outerjoin(AuditHead, AuditHead.chain == AuditEvent.chain)
 
 
 class NewEvent(NamedTuple):
@@ -145,11 +149,9 @@ def events(tx: Transaction, chain: str) -> Iterator[Event]:
 def verify(tx: Transaction) -> tuple[int, Fault | None]:
     """How many events there are, and the first one that is not as it was written."""
     count = 0
-    heads = {r.chain: r for r in tx.all(select(AuditHead))}
-    chains = tx.all(select(AuditEvent.chain).distinct().order_by(AuditEvent.chain))
-    names = sorted({row.chain for row in chains} | set(heads))
-    for chain in names:
-        checked, fault = _verify_chain(tx, chain, heads.get(chain))
+    chains = union(select(AuditHead.chain), select(AuditEvent.chain))
+    for chain in sorted(row.chain for row in tx.all(chains)):
+        checked, fault = _verify_chain(tx, chain)
         count += checked
         if fault is not None:
             return count, fault
@@ -157,8 +159,7 @@ def verify(tx: Transaction) -> tuple[int, Fault | None]:
 
 
 def _extend(tx: Transaction, chain: str, new: list[NewEvent]) -> None:
-    head = tx.one(_LOCKED_HEAD if tx.locks_rows else _HEAD, {"chain": chain})
-    first, previous = (head.seq, head.hash) if head else (0, GENESIS)
+    first, previous = _head(tx, chain)
     rows, seq = [], first
     for event in new:
         seq += 1
@@ -167,15 +168,23 @@ def _extend(tx: Transaction, chain: str, new: list[NewEvent]) -> None:
         rows.append({**row, "previous": previous, "hash": digest})
         previous = digest
     tx.run_many(_INSERT_EVENT, rows)
-    _move_head(tx, chain, None if head is None else first, seq, previous)
+    _move_head(tx, chain, first, seq, previous)
 
 
-def _move_head(
-    tx: Transaction, chain: str, first: int | None, seq: int, digest: str
-) -> None:
-    if first is None:
-        tx.run(_INSERT_HEAD, {"chain": chain, "seq": seq, "hash": digest})
-        return
+def _head(tx: Transaction, chain: str) -> tuple[int, str]:
+    """The chain's last number and hash, ours until the transaction ends.
+
+    A new chain gets its head first: of two who begin it at once, one waits.
+    """
+    query = _LOCKED_HEAD if tx.locks_rows else _HEAD
+    head = tx.one(query, {"chain": chain})
+    if head is None:
+        tx.inserted(AuditHead, {"chain": chain, "seq": 0, "hash": GENESIS})
+        head = tx.run(query, {"chain": chain}).one()
+    return head.seq, head.hash
+
+
+def _move_head(tx: Transaction, chain: str, first: int, seq: int, digest: str) -> None:
     moved = {"of": chain, "from_seq": first, "to_seq": seq, "to_hash": digest}
     if not tx.wrote(_MOVE_HEAD, moved):
         raise Conflict(f"The trail of {chain} was extended by another transaction.")
@@ -188,17 +197,17 @@ def _hash(chain: str, seq: int, event: NewEvent, previous: str) -> str:
     return canonical.digest("audit", message)
 
 
-def _verify_chain(tx: Transaction, chain: str, head: Any) -> tuple[int, Fault | None]:
-    previous, seq = GENESIS, 0
-    for row in tx.all(_CHAIN, {"chain": chain}):
-        seq += 1
+def _verify_chain(tx: Transaction, chain: str) -> tuple[int, Fault | None]:
+    previous, seq, head = GENESIS, 0, None
+    for row in tx.all(_CHAIN_WITH_HEAD, {"chain": chain}):
+        seq, head = seq + 1, (row.head_seq, row.head_hash)
         if row.seq != seq:
             return seq, Fault(chain=chain, seq=seq, problem="this event is missing")
         new = NewEvent(event=row.event, at=row.at, facts=row.facts)
         if row.previous != previous or row.hash != _hash(chain, seq, new, previous):
             return seq, Fault(chain=chain, seq=seq, problem="this event was altered")
         previous = row.hash
-    if head is None or (head.seq, head.hash) != (seq, previous):
+    if head != (seq, previous):
         problem = "the end of the trail was cut off or its head altered"
         return seq, Fault(chain=chain, seq=seq + 1, problem=problem)
     return seq, None
@@ -219,9 +228,11 @@ def _event(row: Any) -> Event:
 
 
 def _plain(value: Any) -> Any:
-    """Times, tuples and values as JSON."""
+    """Times, tuples, words of an enum and values as JSON."""
     if isinstance(value, Value):
         return value.model_dump(mode="json")
+    if isinstance(value, StrEnum):
+        return value.value
     if isinstance(value, datetime):
         return stamp(value)
     if isinstance(value, dict):

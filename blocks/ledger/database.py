@@ -85,7 +85,9 @@ class Transaction:
         """Whether a row could be made; False if one with the same key is there."""
         make = postgresql.insert if self.locks_rows else sqlite.insert
         statement = make(table).on_conflict_do_nothing()
-        return self.run(statement, values).rowcount == 1
+        # Without it SQLAlchemy keeps an INSERT's row count on SQLite only.
+        counted = statement.execution_options(preserve_rowcount=True)
+        return self.run(counted, values).rowcount == 1
 
     @property
     def locks_rows(self) -> bool:

@@ -20,7 +20,7 @@ from policies.adapter import Adapter, Target
 from policies.errors import NotFound, PlacetError
 from policies.guard import Facts, GuardAnswer, ReapprovalRequired
 from policies.intent import EffectiveIntent
-from policies.lifecycle import State
+from policies.lifecycle import OPEN, State
 from policies.policy import Policy
 from policies.snapshot import ApprovalSnapshot, EvidenceRef
 from policies.value import Value
@@ -151,18 +151,20 @@ def has_moved(
 
 
 def standing_of(tx: Transaction, item: Item) -> Standing:
-    """The approvals of an item's present version: each reviewer's last word counts."""
-    last = {
-        row.reviewer: row
-        for row in tx.all(_VERDICTS, {"item": item.id, "version": item.version})
-    }
-    approving = [row for row in last.values() if row.verdict == "approved"]
-    if any(row.verdict != "approved" for row in last.values()):
-        approving = []
-    ends = [row.expires_at for row in approving if row.expires_at is not None]
+    """The approvals of an item's present version that stand.
+
+    Any other verdict voids those before it. While a quorum is still open, an approval
+    whose term is over counts no more and can be given again.
+    """
+    approving: dict[str, datetime | None] = {}
+    for row in tx.all(_VERDICTS, {"item": item.id, "version": item.version}):
+        if row.verdict != "approved":
+            approving.clear()
+        elif item.state not in OPEN or row.expires_at > tx.now:
+            approving[row.reviewer] = row.expires_at
+    ends = [end for end in approving.values() if end is not None]
     return Standing(
-        reviewers=tuple(sorted(row.reviewer for row in approving)),
-        expires_at=min(ends, default=None),
+        reviewers=tuple(sorted(approving)), expires_at=min(ends, default=None)
     )
 
 

@@ -260,8 +260,12 @@ def add_version(
     new: Version,
     risk: Risk,
     gate: GatePolicy,
+    **told: Any,
 ) -> Item:
-    """A new version to be judged; what was said about earlier ones is void by that."""
+    """A new version to be judged; what was said about earlier ones is void by that.
+
+    `told` is what the audit event says beside it, such as who decided on the edit.
+    """
     _insert_version(tx, item.id, new)
     moved = move(
         tx,
@@ -291,6 +295,7 @@ def add_version(
         cause=event,
         risk=risk.level,
         **version_facts(new),
+        **told,
     )
     return moved
 
@@ -326,16 +331,19 @@ def let_go(tx: Transaction, workflow: str) -> None:
 
 
 def expire_overdue(tx: Transaction, workflow: str) -> tuple[Item, ...]:
-    """Expire what was not decided or not executed in time; approve nothing."""
-    expired = []
-    for item in of_workflow(tx, workflow):
-        event = _overdue(item, tx.now)
-        if event is not None:
-            moved = move(tx, item, event, State.EXPIRED)
-            reason = f"{event} at {audit.stamp(tx.now)}"
-            audit.append(tx, workflow, "expired", item=item.id, reason=reason)
-            expired.append(moved)
-    return tuple(expired)
+    """Expire what was not decided or not executed in time; the items as they are now."""
+    found = of_workflow(tx, workflow)
+    return tuple(_expire(tx, item) for item in found)
+
+
+def _expire(tx: Transaction, item: Item) -> Item:
+    event = _overdue(item, tx.now)
+    if event is None:
+        return item
+    moved = move(tx, item, event, State.EXPIRED)
+    reason = f"{event} at {audit.stamp(tx.now)}"
+    audit.append(tx, item.workflow, "expired", item=item.id, reason=reason)
+    return moved
 
 
 def cancel(tx: Transaction, workflow: str, actor: str, reason: str) -> tuple[Item, ...]:

@@ -13,7 +13,7 @@ from blocks.ledger.sessions import Session
 from blocks.ledger.tables import Artifact
 from policies import canonical, idempotency, risk, snapshot
 from policies.adapter import Adapter, Target
-from policies.errors import InvalidInput
+from policies.errors import Conflict, InvalidInput
 from policies.intent import EffectiveIntent, PayloadRef
 from policies.policy import Policy
 from policies.risk import Risk
@@ -77,10 +77,17 @@ def bind(
     made_by: str,
     diff: str | None = None,
 ) -> Version:
-    """Take the snapshot: what a verdict on this version will be bound to."""
+    """Take the snapshot: what a verdict on this version will be bound to.
+
+    `Conflict` (facts_moved) if the resource is no longer as the payload was made from:
+    its present version must not vouch for an earlier content.
+    """
     record_artifact(tx, prepared.artifact)
     tool = prepared.tool
     resource = prepared.target.resource
+    holds = domain.store.precondition(tx, session.tenant, resource)
+    if holds != prepared.target.precondition:
+        raise Conflict(f"{resource} has changed meanwhile.", code="facts_moved")
     intent = EffectiveIntent(
         tenant=session.tenant,
         principal=session.requested_by,

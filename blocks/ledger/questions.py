@@ -6,11 +6,11 @@ from sqlalchemy import select, update
 
 from blocks.ledger import audit
 from blocks.ledger.database import Transaction
-from blocks.ledger.tables import Question
+from blocks.ledger.tables import Question, WorkflowSession
 from policies import interaction
 from policies.errors import Conflict, NotFound
 from policies.interaction import Interaction
-from policies.state import Answered
+from policies.state import OPEN_STATUS, Answered
 from policies.value import Value
 
 
@@ -79,6 +79,24 @@ def pending(tx: Transaction, workflow: str) -> tuple[Interaction, ...]:
         asked.question
         for asked in of_workflow(tx, workflow)
         if asked.state == "pending"
+    )
+
+
+def of_tenant(tx: Transaction, tenant: str) -> tuple[tuple[str, Interaction], ...]:
+    """A tenant's questions that wait for an answer, each with its workflow."""
+    query = (
+        select(Question.workflow, Question.question)
+        .join(WorkflowSession, WorkflowSession.id == Question.workflow)
+        .where(
+            WorkflowSession.tenant == tenant,
+            WorkflowSession.status.in_(OPEN_STATUS),
+            Question.state == "pending",
+        )
+        .order_by(Question.asked_at, Question.id)
+    )
+    return tuple(
+        (row.workflow, Interaction.model_validate(row.question))
+        for row in tx.all(query)
     )
 
 

@@ -60,6 +60,7 @@ def claim_or_get(
     Every approved item is judged by the guard again; what it refuses is not resumed.
     `Conflict` (resume_conflict) if another outcome has the slot.
     """
+    sessions.require(tx, held)
     outcome = outcome_of(tx, held.workflow)
     row = {
         "workflow": held.workflow,

@@ -117,6 +117,7 @@ def start_pause(
     Prefect keeps a form under its key, and a key with other characters loses it; a key
     that has fired once answers at once, so each pause has its own.
     """
+    sessions.require(tx, held)
     session = sessions.load(tx, held.workflow)
     rows = tx.all(select(Pause.key).where(Pause.workflow == held.workflow))
     key = f"r{session.round}-t{held.token}-n{len(rows) + 1}"

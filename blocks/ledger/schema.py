@@ -5,6 +5,7 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
 from blocks.ledger.database import HEADS, Ledger
@@ -40,10 +41,19 @@ def upgrade(ledger: Ledger) -> bool:
         _refuse_newer(ledger)
     try:
         with ledger.engine.connect() as connection, connection.begin():
+            _wait_for_others(connection)
             command.upgrade(config(connection), "heads")
     except OperationalError as error:
         raise Unavailable(f"The ledger {ledger.address} does not answer.") from error
     return True
+
+
+def _wait_for_others(connection: Connection) -> None:
+    """Workers that start together upgrade one after the other, as on SQLite anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(
+            text("SELECT pg_advisory_xact_lock(hashtext('placet upgrade'))")
+        )
 
 
 def _refuse_newer(ledger: Ledger) -> None:

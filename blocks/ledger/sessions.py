@@ -178,6 +178,15 @@ def renew(tx: Transaction, workflow: str, token: int, seconds: float) -> None:
         raise Superseded(f"Another process works on {workflow} now.")
 
 
+def require(tx: Transaction, held: Held) -> None:
+    """`Superseded` if a newer holder has the lease; nobody gets it before we end."""
+    ours = update(WorkflowSession).where(
+        WorkflowSession.id == held.workflow, WorkflowSession.lease_token == held.token
+    )
+    if not tx.wrote(ours.values(lease_token=held.token)):
+        raise Superseded(f"Another process works on {held.workflow} now.")
+
+
 def release(tx: Transaction, workflow: str, token: int) -> None:
     """Give the lease back, if it is still ours: a suspended wait holds none."""
     ours = update(WorkflowSession).where(
@@ -212,6 +221,7 @@ def record_decision(
     tx: Transaction, held: Held, decision: Decision, *, chosen_by: str
 ) -> None:
     """Record what will be done next, and why, before it is done."""
+    require(tx, held)
     audit.append(
         tx,
         held.workflow,

@@ -82,9 +82,10 @@ def judge(
         or _is_complete(item, verdict)
     )
     if refusal is None and verdict.verdict == "approve":
-        return _twice(tx, item, acting) or _still_true(
-            tx, session, item, domain, acting, judged.stored
-        )
+        refusal = _twice(tx, item, acting)
+    if refusal is None and verdict.verdict in ("approve", "edit"):
+        # An edit keeps what it does not touch: that must still be true, too.
+        return _still_true(tx, session, item, domain, acting, judged.stored)
     return refusal
 
 
@@ -348,7 +349,8 @@ def _edit(
     decision = _write(tx, item, acting, "edited", verdict.reason, None)
     level = not_lower(item, judged.prepared.risk)
     gate = policy.gates[level.level]
-    moved = items.add_version(tx, item, Event.EDIT, new, level, gate)
+    told = _said(item, acting, decision, verdict.reason)
+    moved = items.add_version(tx, item, Event.EDIT, new, level, gate, **told)
     return _recorded(moved, decision, "edited")
 
 
@@ -407,19 +409,26 @@ def _audit(
         event,
         item=item.id,
         action=item.action,
-        decision_id=decision,
         actor=acting.who.id,
-        role=acting.who.role,
-        conflict_of_interest=acting.who.id == item.requested_by,
-        method=acting.channel.method,
-        channel=acting.channel.name,
-        reason=reason.strip(),
         verdict_expires_at=expires_at,
         policy_version=item.policy_version,
         schema_version=item.schema_version,
         rubric_version=item.rubric_version,
+        **_said(item, acting, decision, reason),
         **items.version_facts(version),
     )
+
+
+def _said(item: Item, acting: Acting, decision: str, reason: str) -> dict[str, Any]:
+    """How and why somebody decided, for an audit event."""
+    return {
+        "decision_id": decision,
+        "role": acting.who.role,
+        "conflict_of_interest": acting.who.id == item.requested_by,
+        "method": acting.channel.method,
+        "channel": acting.channel.name,
+        "reason": reason.strip(),
+    }
 
 
 def _refusal(item: Item, code: str, message: str) -> Refusal:

@@ -11,12 +11,12 @@ from policies.adapter import Name
 from policies.errors import Conflict, NotFound
 from policies.value import Json, Value
 
-_ADDRESS_VERSION = (
-    select(CustomerEmail.version)
+_ADDRESS = (
+    select(CustomerEmail.version, CustomerEmail.address)
     .join(Customer, Customer.id == CustomerEmail.customer)
     .where(Customer.id == bindparam("customer"), Customer.tenant == bindparam("tenant"))
 )
-_LOCKED_ADDRESS_VERSION = _ADDRESS_VERSION.with_for_update(read=True, of=CustomerEmail)
+_LOCKED_ADDRESS = _ADDRESS.with_for_update(read=True, of=CustomerEmail)
 _CUSTOMERS = select(
     Customer.id, Customer.name, CustomerEmail.address, CustomerEmail.version
 ).join(CustomerEmail, CustomerEmail.customer == Customer.id)
@@ -61,10 +61,15 @@ class SupportEmailStore:
 
         The lock is what makes the precondition hold until the claim is committed.
         """
-        customer = resource.removeprefix("customer:").removesuffix("/email")
-        query = _LOCKED_ADDRESS_VERSION if tx.locks_rows else _ADDRESS_VERSION
+        customer = _customer_of(resource)
+        query = _LOCKED_ADDRESS if tx.locks_rows else _ADDRESS
         row = tx.one(query, {"customer": customer, "tenant": tenant})
         return None if row is None else int(row.version)
+
+    def precondition(self, tx: Transaction, tenant: str, resource: str) -> str | None:
+        """The address of `customer:ID/email` as the adapter words it."""
+        row = tx.one(_ADDRESS, {"customer": _customer_of(resource), "tenant": tenant})
+        return None if row is None else f"the address is {row.address}"
 
     def load_records(
         self, tx: Transaction, records: dict[str, Json]
@@ -123,6 +128,10 @@ def change_address(tx: Transaction, customer: str, address: str) -> int:
         raise NotFound(f"There is no customer {customer}.")
     query = select(CustomerEmail.version).where(CustomerEmail.customer == customer)
     return int(tx.run(query).scalar_one())
+
+
+def _customer_of(resource: str) -> str:
+    return resource.removeprefix("customer:").removesuffix("/email")
 
 
 def _customer(row: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from policies.adapter import Target, Validation
+from policies.errors import InvalidInput
 from policies.interaction import Interaction, Option
 from policies.mail_address import check_address
 from policies.plan import Action, AgentPlan
@@ -75,7 +76,7 @@ class SupportEmail:
         context = view.state.context or {}
         if not context.get("customers") and not context.get("candidates"):
             return ("no customer of this tenant is known for the ticket's sender",)
-        unfit = _unfit_addresses(view.state)
+        unfit = _unfit_addresses(view)
         if unfit:
             return unfit
         if self.permitted_work(view) or self.questions(view):
@@ -117,18 +118,27 @@ class SupportEmail:
         return AgentPlan(summary=f"Ticket {ticket['id']}", actions=actions)
 
     def assemble(self, state: RequestState, action: Action) -> Mail:
-        """The mail, from the customer's row and the checked proposal."""
-        known = customers_of(state, "customers") + customers_of(state, "candidates")
-        customer = next(c for c in known if c["id"] == action.subject)
+        """The mail, from the customer's row and the checked proposal.
+
+        `InvalidInput` where present facts allow no such mail any more.
+        """
+        customer = _customer(state, action.subject)
         proposal = state.proposal or {}
-        return Mail(
-            ticket_id=ticket_of(state)["id"],
-            customer_id=customer["id"],
-            sender=cast(str, (state.context or {})["sender"]),
-            recipient=customer["email"],
-            subject=cast(str, proposal["subject"]),
-            body=cast(str, proposal["body"]),
-        )
+        try:
+            return Mail(
+                ticket_id=ticket_of(state)["id"],
+                customer_id=customer["id"],
+                sender=cast(str, (state.context or {})["sender"]),
+                recipient=customer["email"],
+                subject=cast(str, proposal["subject"]),
+                body=cast(str, proposal["body"]),
+            )
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise InvalidInput(
+                f"There is no valid mail: {first['loc'][-1]}: {first['msg']}.",
+                code="invalid_payload",
+            ) from error
 
     def validate(self, tool: str, payload: BaseModel) -> Validation:
         """No placeholder left open, no answer that is only white space."""
@@ -152,14 +162,25 @@ class SupportEmail:
         )
 
 
-def _unfit_addresses(state: RequestState) -> tuple[str, ...]:
+def _unfit_addresses(view: View) -> tuple[str, ...]:
     problems = []
-    for customer in customers_of(state, "customers"):
+    for customer in chosen_customers(view):
         try:
             check_address(customer["email"])
         except ValueError as error:
             problems.append(f"the address of customer {customer['id']} {error}")
     return tuple(problems)
+
+
+def _customer(state: RequestState, name: str) -> dict[str, str]:
+    known = customers_of(state, "customers") + customers_of(state, "candidates")
+    for customer in known:
+        if customer["id"] == name:
+            return customer
+    raise InvalidInput(
+        f"Customer {name} is no longer among those whom the ticket may be from.",
+        code="invalid_payload",
+    )
 
 
 def _revision(proposal: Mapping[str, Any] | None) -> str:

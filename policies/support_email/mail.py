@@ -6,9 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from policies.adapter import BaseRequest, Name
 from policies.mail_address import check_address, check_header_text
+from policies.support_email.text import MAX_BODY
 from policies.tool import RiskTraits, ToolSpec
-
-MAX_BODY = 20_000
 
 
 class Request(BaseRequest):

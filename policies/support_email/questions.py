@@ -2,6 +2,7 @@
 
 import re
 
+from policies import canonical
 from policies.interaction import Interaction, Option
 from policies.state import View
 from policies.support_email.facts import answer_to, customers_of, ticket_of
@@ -49,8 +50,15 @@ def about_placeholders(view: View) -> tuple[Interaction, ...]:
 
 
 def placeholder_question(name: str) -> str:
-    """The id of the question for one placeholder; `[a-z0-9-]`, like every id."""
-    return "fill-" + re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    """The id of the question for one placeholder: `[a-z0-9-]`, another for each name.
+
+    A name that its plain form does not give back has a digest behind it.
+    """
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
+    if plain.replace("-", " ").title() == name:
+        return f"fill-{plain}"
+    hashed = canonical.digest("request", name.encode("utf-8", "surrogatepass"))
+    return f"fill-{plain}-{canonical.short(hashed)}"
 
 
 def _what_is_asked(target: str) -> Interaction:

@@ -8,6 +8,7 @@ from policies.adapter import Validation
 from policies.mail_address import check_header_text
 from policies.visible import make_visible
 
+MAX_BODY = 20_000
 RULES_VERSION = "support-email-rules-1"
 TOPICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -20,14 +21,20 @@ TOPICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "complaint": ("complain", "unhappy", "terrible", "broken", "damaged"),
     }
 )
-PLACEHOLDER = re.compile(r"\{\{\s*([^{}]{1,80}?)\s*\}\}")
+# Of any length, and read in one pass: who writes it may be hostile.
+PLACEHOLDER = re.compile(r"\{\{([^{}]*)\}\}")
+_BRACES = re.compile(r"\{\{|\}\}")
 # What commits the company: a promise of money or of a right is a legal effect.
 _PROMISE = re.compile(
-    r"\b(will|shall|we'll|have|has been|are)\b[^.!?\n]{0,60}"
-    r"\b(refund|reimburse|compensat|guarantee|waive|liable|credit(?:ed)?)",
+    r"(\b(will|shall|have|has been|are)\b|['\u2019](ll|ve|re)\b)"
+    # Within a sentence, over the line ends of wrapped text but not over a blank line.
+    r"([^.!?\n]|\n(?!\n)){0,60}"
+    r"\b(refund|reimburse|compensat|guarantee|waive|liable|credit(?:ed)?)"
+    r"|\b(I|we)\s+(refund|reimburse|compensate|guarantee|waive|credit)\b",
     re.IGNORECASE,
 )
-_ORDER = re.compile(r"\b(?:[A-Z]{2,4}-)?\d{5,14}\b")
+# Longer ones are rather the numbers of cards, which must not be repeated.
+_ORDER = re.compile(r"\b(?:[A-Z]{2,4}-)?\d{5,15}\b")
 
 
 def check_text(subject: str, body: str) -> Validation:
@@ -40,6 +47,10 @@ def check_text(subject: str, body: str) -> Validation:
         f"the subject's placeholder {{{{{name}}}}} is not filled"
         for name in placeholders(subject)
     ]
+    if _BRACES.search(PLACEHOLDER.sub(" ", body)):
+        problems.append("the reply has double braces that are no whole placeholder")
+    if len(body) > MAX_BODY:
+        problems.append(f"the reply is longer than {MAX_BODY} characters")
     if not body.strip():
         problems.append("the reply has no text")
     return Validation(rules=RULES_VERSION, problems=tuple(problems))
@@ -47,12 +58,12 @@ def check_text(subject: str, body: str) -> Validation:
 
 def placeholders(text: str) -> tuple[str, ...]:
     """The names of the open `{{…}}` in a text, each once, in order."""
-    return tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
+    return tuple(dict.fromkeys(name.strip() for name in PLACEHOLDER.findall(text)))
 
 
 def fill(text: str, fills: Mapping[str, str]) -> str:
     """Put what is known in the place of its placeholder; the rest stays open."""
-    return PLACEHOLDER.sub(lambda found: fills.get(found[1], found[0]), text)
+    return PLACEHOLDER.sub(lambda found: fills.get(found[1].strip(), found[0]), text)
 
 
 def topic_of(text: str) -> str | None:

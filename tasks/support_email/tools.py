@@ -14,9 +14,9 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from blocks import smtp
+from blocks.artifacts import StoredArtifact
 from blocks.drafting import Draft, DraftRequest, DraftText, OutputField
 from blocks.generation import PromptTemplate, provenance_of
-from blocks.ledger import proposals
 from blocks.ledger.claims import Outcome, Result
 from blocks.mail_message import build_message, message_id_for
 from blocks.support_email import store
@@ -28,7 +28,7 @@ from policies.support_email.mail import SEND_ACKNOWLEDGEMENT, SEND_REPLY, Mail, 
 from policies.support_email.text import RULES_VERSION, check_text, fill
 from policies.value import Json
 from tasks.services import Services
-from tasks.work import Work
+from tasks.work import Made, Work
 
 _TEMPLATES = files("tasks.support_email") / "templates"
 _PROMPT = (_TEMPLATES / "reply" / "prompt.txt").read_text("utf-8")
@@ -45,7 +45,7 @@ _OUTPUTS = (
 _tool = task(cache_policy=NO_CACHE, retries=0, persist_result=False)
 
 
-def collect_context(services: Services, work: Work) -> dict[str, Json]:
+def collect_context(services: Services, work: Work) -> Made:
     """The ticket and its customer as they are now, kept as evidence."""
     request = Request.model_validate(work.state.request)
     tenant = work.session.tenant
@@ -58,33 +58,38 @@ def collect_context(services: Services, work: Work) -> dict[str, Json]:
             candidates = store.customers_by_address(tx, tenant, ticket["sender"])
     if len(candidates) == 1:
         customers, candidates = candidates, ()
-    evidence = _keep_evidence(services, ticket)
-    return {
+    evidence, kept = _keep_evidence(services, ticket)
+    context: dict[str, Json] = {
         "ticket": ticket,
         "customers": list(customers),
         "candidates": list(candidates),
         "sender": services.mail.sender,
         "evidence": [evidence.model_dump()],
     }
+    return Made(result=context, artifacts=(kept,))
 
 
 @_tool
-def draft_reply(services: Services, work: Work, view: View) -> dict[str, Json]:
+def draft_reply(services: Services, work: Work, view: View) -> Made:
     """A first draft."""
     draft = services.drafter(_TEMPLATES).draft(_request(view, None))
     return _proposal(services, work, draft, revisions=0)
 
 
 @_tool
-def validate_reply(services: Services, work: Work, view: View) -> dict[str, Json]:
+def validate_reply(services: Services, work: Work, view: View) -> Made:
     """Check the draft by the domain's rules."""
     proposal = dict(view.state.proposal or {})
     found = check_text(str(proposal["subject"]), str(proposal["body"]))
-    return {**proposal, "checked": True, "problems": list(found.problems)}
+    checked: dict[str, Json] = {
+        "checked": True,
+        "problems": list[Json](found.problems),
+    }
+    return Made(result={**proposal, **checked})
 
 
 @_tool
-def revise_reply(services: Services, work: Work, view: View) -> dict[str, Json]:
+def revise_reply(services: Services, work: Work, view: View) -> Made:
     """Another draft, without the problems that the check has found."""
     before = dict(view.state.proposal or {})
     old = DraftText(
@@ -96,11 +101,11 @@ def revise_reply(services: Services, work: Work, view: View) -> dict[str, Json]:
     revised = _proposal(
         services, work, draft, revisions=cast(int, before["revisions"]) + 1
     )
-    return {
-        **revised,
+    more: dict[str, Json] = {
         "filled": list[Json](sorted(cast("dict[str, Json]", request.facts["fills"]))),
         "first": before.get("first") or before["body"],
     }
+    return revised.model_copy(update={"result": {**revised.result, **more}})
 
 
 @_tool
@@ -115,7 +120,7 @@ def send_acknowledgement(services: Services, claim: str, token: int) -> Result:
     return _send(services, claim, token, SEND_ACKNOWLEDGEMENT.name)
 
 
-WORK: Mapping[str, Callable[[Services, Work, View], dict[str, Json]]] = {
+WORK: Mapping[str, Callable[[Services, Work, View], Made]] = {
     "draft_reply": draft_reply,
     "validate_reply": validate_reply,
     "revise_reply": revise_reply,
@@ -183,9 +188,7 @@ def _request(view: View, draft: DraftText | None) -> DraftRequest:
     )
 
 
-def _proposal(
-    services: Services, work: Work, draft: Draft, *, revisions: int
-) -> dict[str, Json]:
+def _proposal(services: Services, work: Work, draft: Draft, *, revisions: int) -> Made:
     evidence = cast("list[dict[str, Json]]", (work.state.context or {})["evidence"])
     provenance = provenance_of(
         draft.generation,
@@ -195,9 +198,7 @@ def _proposal(
         retrieval_refs=tuple(str(row["ref"]) for row in evidence),
     )
     kept = services.artifacts.put(canonical.canonicalise(provenance), "provenance")
-    with services.ledger.write() as tx:
-        proposals.record_artifact(tx, kept)
-    return {
+    proposal: dict[str, Json] = {
         "subject": draft.fields["subject"].strip(),
         "body": draft.fields["body"].replace("\r\n", "\n").replace("\r", "\n"),
         "checked": False,
@@ -207,12 +208,14 @@ def _proposal(
         "confidence": draft.confidence,
         "provenance": kept.ref,
     }
+    return Made(result=proposal, artifacts=(kept,))
 
 
-def _keep_evidence(services: Services, ticket: dict[str, Any]) -> EvidenceRef:
+def _keep_evidence(
+    services: Services, ticket: dict[str, Any]
+) -> tuple[EvidenceRef, StoredArtifact]:
     kept = services.artifacts.put(
         canonical.canonical_bytes(canonical.normalise(ticket)), "evidence"
     )
-    with services.ledger.write() as tx:
-        proposals.record_artifact(tx, kept)
-    return EvidenceRef(ref=kept.ref, version=ticket["version"], digest=kept.digest)
+    seen = EvidenceRef(ref=kept.ref, version=ticket["version"], digest=kept.digest)
+    return seen, kept

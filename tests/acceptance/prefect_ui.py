@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 UiName = Literal["old", "new"]
 
+# The format `json-string` is a code editor, in the new UI without a text area.
+_BOX = "textarea, input[type=number], [contenteditable=true]"
+
 
 class PrefectUI(ABC):
     """The page and the form of one paused run; `url` is the server's root."""
@@ -55,17 +58,20 @@ class PrefectUI(ABC):
         return offered
 
     def value(self, title: str) -> str:
-        """What a text or number field holds now."""
-        return self._field(title).locator("textarea, input").input_value()
+        """What a text, an editor or a number field holds now."""
+        box = self._field(title).locator(_BOX)
+        if box.get_attribute("contenteditable"):
+            return "\n".join(box.locator(".cm-line").all_text_contents())
+        return box.input_value()
 
     def fill(self, title: str, value: str | int | float | bool) -> None:
-        """Set one field: a drop-down, a text, a number or a switch."""
+        """Set one field: a drop-down, a text, an editor, a number or a switch."""
         field = self._field(title)
-        box = field.locator("textarea, input[type=number]")
+        box = field.locator(_BOX)
         if isinstance(value, bool):
             self._turn(field.get_by_role("switch"), value)
         elif box.count():
-            box.fill(str(value))
+            self._write(box, str(value))
         else:
             self._open_choices(field)
             self.page.locator(self.options).get_by_text(str(value), exact=True).click()
@@ -102,6 +108,12 @@ class PrefectUI(ABC):
         name = re.compile(rf"^\s*{re.escape(title)}( \(Optional\))?\s*$")
         label = self.form.locator(self.titles).filter(has_text=name)
         return label.locator("xpath=ancestor::*[.//fieldset][1]")
+
+    def _write(self, box: Locator, text: str) -> None:
+        box.click()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.press("Delete")
+        self.page.keyboard.insert_text(text)
 
     def _turn(self, switch: Locator, on: bool) -> None:
         if switch.get_attribute("aria-checked") != str(on).lower():
