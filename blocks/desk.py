@@ -29,11 +29,15 @@ from blocks.ledger.verdicts import Acting, Judged, Recorded, Refusal
 from blocks.vault import Vault
 from policies import access, interaction
 from policies.access import Channel, Denied, Gate, Reviewer
-from policies.errors import InvalidInput, NotFound, PlacetError
+from policies.errors import Conflict, InvalidInput, NotFound, PlacetError
 from policies.interaction import Accepted, NotAccepted
 from policies.plan import ItemVerdict
 from policies.policy import Policy
 from policies.value import Value
+from policies.visible import make_visible
+
+# Whoever is not known may have typed anything.
+_SHOWN_OF_A_NAME = 100
 
 
 class HandedIn(Value):
@@ -87,20 +91,15 @@ class Desk:
             seen = [_seen(tx, session, v) for v in handed.verdicts]
             policy = rules.in_force(tx)
         domain = self.domains[session.domain]
-        judged: list[Judged] = []
-        invalid: list[Refusal] = []
-        for verdict, (item, version) in zip(handed.verdicts, seen, strict=True):
-            try:
-                judged.append(self._look(domain, policy, verdict, item, version))
-            except InvalidInput as error:
-                invalid.append(_invalid(verdict, error))
+        judged = [
+            self._look(domain, policy, verdict, item, version)
+            for verdict, (item, version) in zip(handed.verdicts, seen, strict=True)
+        ]
         with self.ledger.write() as tx:
             items.expire_overdue(tx, session.workflow)
             who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
             if isinstance(who, Denied):
                 return _turn_away(tx, handed, [_denied(handed, who)])
-            if invalid:
-                return _turn_away(tx, handed, invalid)
             return _take(tx, session, domain, who, handed, judged)
 
     def _look(
@@ -116,11 +115,14 @@ class Desk:
         if verdict.verdict != "edit":
             return Judged(stored=stored)
         tool = domain.adapter.tools[item.action_type]
-        present = packets.payload_of(self.artifacts, version)
-        payload = proposals.apply_edit(tool, present, verdict.edit or {})
-        prepared = proposals.prepare(
-            self.artifacts, domain.adapter, policy, tool.name, payload, None
-        )
+        try:
+            present = packets.payload_of(self.artifacts, version)
+            payload = proposals.apply_edit(tool, present, verdict.edit or {})
+            prepared = proposals.prepare(
+                self.artifacts, domain.adapter, policy, tool.name, payload, None
+            )
+        except (InvalidInput, Conflict, NotFound) as error:
+            return Judged(stored=stored, invalid=_invalid(verdict, error))
         return Judged(stored=stored, prepared=prepared)
 
 
@@ -196,17 +198,18 @@ def may_answer(who: Reviewer, tenant: str) -> Denied | None:
 def _turn_away(tx: Transaction, handed: HandedIn, refusals: list[Refusal]) -> NotTaken:
     """Record the attempt. The transaction is committed: wrong codes must count."""
     named = {refusal.item: refusal for refusal in refusals}
+    actor = make_visible(handed.reviewer[:_SHOWN_OF_A_NAME])
     for verdict in handed.verdicts:
         refusal = named.get(verdict.item) or refusals[0]
         item = items.load(tx, verdict.item)
-        verdicts.refuse(tx, item, handed.reviewer, handed.channel, refusal)
+        verdicts.refuse(tx, item, actor, handed.channel, refusal)
     if not handed.verdicts:
         # The code alone: a message quotes the answer, which is content.
         audit.append(
             tx,
             handed.workflow,
             "answer_refused",
-            actor=handed.reviewer,
+            actor=actor,
             channel=handed.channel.name,
             method=handed.channel.method,
             reasons=[{"about": r.item, "code": r.code} for r in refusals],
@@ -221,7 +224,8 @@ def _denied(handed: HandedIn, denied: Denied) -> Refusal:
 
 def _invalid(verdict: ItemVerdict, error: PlacetError) -> Refusal:
     words = error.message if error.hint is None else f"{error.message} {error.hint}"
-    return Refusal(item=verdict.item, code="invalid_edit", message=words)
+    shown = make_visible(words)
+    return Refusal(item=verdict.item, code="invalid_edit", message=shown)
 
 
 def _nothing(handed: HandedIn) -> Refusal:

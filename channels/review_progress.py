@@ -1,6 +1,7 @@
 """What becomes of a request once a reviewer has spoken, told as it happens."""
 
 import time
+from collections.abc import Callable
 
 from blocks.ledger import items, questions, rounds, sessions
 from blocks.ledger.sessions import Session
@@ -59,18 +60,19 @@ def follow(
         terminal.say(f"`placet resume {workflow}` puts it back to work.")
         return
     with terminal.busy("The run goes on…"):
-        place = _moved(service, before, limit)
+        place = wait(service, workflow, lambda now: _stays(before, now), limit)
     _tell(service, before, place, terminal)
 
 
-def _moved(service: Service, before: Place, limit: float) -> Place:
-    """The next place where the request stays, or where it is when time is up."""
-    workflow = before.session.workflow
+def wait(
+    service: Service, workflow: str, until: Callable[[Place], bool], limit: float
+) -> Place:
+    """Keep a request awake until it is where we wait for it, or the time is up."""
     end = time.monotonic() + limit
     wake_at = time.monotonic() + _WAKE_EVERY
     while True:
         place = place_of(service, workflow)
-        if _stays(before, place) or time.monotonic() > end:
+        if until(place) or time.monotonic() > end:
             return place
         if time.monotonic() > wake_at:
             service.wake(workflow)
@@ -115,7 +117,7 @@ def _executions(service: Service, workflow: str) -> list[str]:
     except NotFound:
         return []
     return [
-        f"{item['action']}: {done['outcome']} v{done['version']}, {done['provider_ref']}"
+        f"{done['outcome']}: version {done['version']}, {done['provider_ref']}"
         for item in path["items"]
         for done in item["executions"]
     ]

@@ -16,13 +16,14 @@ def run_input(form: Form, markdown: str) -> type[RunInput]:
 
     Prefect checks a submitted form against its schema alone, and a field with a default
     may be left out of a raw resume; so what is decided on stands in required choices.
+    Fields have no descriptions: each line of a form takes one from the packet above it.
     """
     fields: dict[str, Any] = {}
     for item in form.items:
         fields |= _item_fields(item)
     for question in form.questions:
         fields[forms.answer_name(question)] = _answer_field(question)
-    fields |= _proof_fields(bool(form.items))
+    fields |= _proof_fields(bool(form.items) and not form.editing)
     numbered = {
         name: (kind, _at(position, field))
         for position, (name, (kind, field)) in enumerate(fields.items())
@@ -34,62 +35,44 @@ def run_input(form: Form, markdown: str) -> type[RunInput]:
 
 
 def _item_fields(item: FormItem) -> dict[str, Any]:
-    choice = Field(
-        title=f"{item.number}. {item.title}",
-        description=f"Your verdict on version {item.version}, as shown above.",
-    )
+    choice = Field(title=f"{item.number}. {item.title}")
     fields: dict[str, Any] = {forms.verdict_name(item): (Literal[item.choices], choice)}
-    for field in item.editable:
+    for field in item.editable if item.editing else ():
         fields[forms.field_name(item, field)] = _edit_field(item, field)
     return fields
 
 
 def _edit_field(item: FormItem, field: PacketField) -> tuple[Any, Any]:
-    kind: Any = str if isinstance(field.value, str) else type(field.value)
-    extra: dict[str, Any] = {"format": "json-string"} if field.multiline else {}
-    return kind, Field(
-        default=field.value,
-        title=f"{item.number}. Edit {field.name}",
-        description='Change it only together with the verdict "edit".',
-        json_schema_extra=extra,
-    )
+    """An edit's field, filled with what is shown.
+
+    Both pages leave a cleared field out, so its absence means empty; a default of the
+    model's would put back what was just deleted. The JSON editor is the only field of
+    theirs that shows several lines; it takes any text.
+    """
+    extra: dict[str, Any] = {"default": field.value}
+    if field.multiline:
+        extra["format"] = "json-string"
+    kind: Any = type(field.value)
+    title = f"{item.number}. Edit {field.name}"
+    return kind, Field(None, title=title, json_schema_extra=extra)
 
 
 def _answer_field(question: Interaction) -> tuple[Any, Any]:
+    """A question's field; the question itself stands in the packet, as data."""
     options = tuple(option.value for option in question.options)
-    described = "; ".join(f"{o.value}: {o.label}" for o in question.options)
-    text: dict[str, Any] = {
-        "title": question.question,
-        "description": described or f"About {question.target}.",
-    }
+    title = f"Answer to {question.id}"
     if question.required:
-        return (Literal[options] if options else str), Field(**text)
+        return (Literal[options] if options else str), Field(title=title)
     kind = Literal[("", *options)] if options else str
-    return kind, Field(default="", **text)
+    return kind, Field(default="", title=title)
 
 
 def _proof_fields(with_reason: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if with_reason:
-        fields["reason"] = (
-            str,
-            Field(
-                default="",
-                title="Reason",
-                description="Required when you reject.",
-            ),
-        )
-    fields["reviewer"] = (
-        str,
-        Field(title="Reviewer", description="Your reviewer id."),
-    )
-    fields["code"] = (
-        str,
-        Field(
-            title="One-time code",
-            description="The six digits that your authenticator shows now.",
-        ),
-    )
+        fields["reason"] = (str, Field(default="", title="Reason (to reject)"))
+    fields["reviewer"] = (str, Field(title="Reviewer"))
+    fields["code"] = (str, Field(title="One-time code"))
     return fields
 
 

@@ -2,6 +2,9 @@
 
 The values of a choice carry what is decided on, so that a stale page cannot be
 submitted: `approve v2 a1b2c3d4` is version 2 with the snapshot that begins so.
+
+A form is kept short, since Prefect's older page hides the packet behind a tall one:
+the fields of an edit come in a second form, after `edit …` was chosen in the first.
 """
 
 from typing import Literal, TypeAlias, cast
@@ -18,7 +21,10 @@ FormVerdict: TypeAlias = Literal["approve", "reject", "edit"]
 
 
 class FormItem(Value):
-    """One item's part of a form. `number` is its place, from 1."""
+    """One item's part of a form. `number` is its place, from 1.
+
+    `editing` is the second form of an edit: it has the fields, and no other verdict.
+    """
 
     number: int
     item: str
@@ -26,12 +32,15 @@ class FormItem(Value):
     version: int
     snapshot: str
     fields: tuple[PacketField, ...]
+    editing: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The values of the item's drop-down."""
         words: tuple[FormVerdict, ...] = ("approve", "reject")
-        if self.editable:
+        if self.editing:
+            words = ("edit",)
+        elif self.editable:
             words = (*words, "edit")
         bound = f"v{self.version} {self.snapshot}"
         return (*(f"{word} {bound}" for word in words), LEAVE_OPEN)
@@ -55,6 +64,11 @@ class Form(Value):
     items: tuple[FormItem, ...]
     questions: tuple[Interaction, ...]
 
+    @property
+    def editing(self) -> bool:
+        """Whether this is the second form of an edit."""
+        return any(item.editing for item in self.items)
+
 
 class Submission(Value):
     """What a form's answer says, before it is judged."""
@@ -63,14 +77,22 @@ class Submission(Value):
     code: str
     verdicts: tuple[ItemVerdict, ...]
     answers: dict[str, str]
+    wants_to_edit: str | None = None
+    """The item whose fields are wanted in a second form; that decides nothing."""
 
 
 def form_of(
     items: tuple[PacketItem, ...],
     questions: tuple[Interaction, ...],
     decided: frozenset[str] = frozenset(),
+    editing: str | None = None,
 ) -> Form:
-    """The form for these items and questions; numbered as shown, without `decided`."""
+    """The form for these items and questions; numbered as shown, without `decided`.
+
+    While an item is being edited, the form is about that item alone.
+    """
+    shown = [item.item for item in items if item.item not in decided]
+    alone = [editing] if editing in shown else None
     return Form(
         items=tuple(
             FormItem(
@@ -80,11 +102,12 @@ def form_of(
                 version=item.payload.version,
                 snapshot=canonical.short(item.snapshot),
                 fields=item.fields,
+                editing=alone is not None,
             )
             for number, item in enumerate(items, start=1)
-            if item.item not in decided
+            if item.item in (alone or shown)
         ),
-        questions=questions,
+        questions=() if alone else questions,
     )
 
 
@@ -106,6 +129,8 @@ def answer_name(question: Interaction) -> str:
 def read_answer(form: Form, values: dict[str, Json]) -> Submission:
     """What was submitted; a choice that is not on this form counts as left open."""
     verdicts = [_verdict(item, values) for item in form.items]
+    said = [v for v in verdicts if v is not None]
+    wanted = [v.item for v in said if v.verdict == "edit" and not form.editing]
     answers = {
         question.id: _text(values, answer_name(question))
         for question in form.questions
@@ -114,8 +139,9 @@ def read_answer(form: Form, values: dict[str, Json]) -> Submission:
     return Submission(
         reviewer=_text(values, "reviewer").strip(),
         code=_text(values, "code").strip(),
-        verdicts=tuple(v for v in verdicts if v is not None),
+        verdicts=tuple(v for v in said if v.item not in wanted),
         answers=answers,
+        wants_to_edit=wanted[0] if wanted else None,
     )
 
 
@@ -129,18 +155,23 @@ def _verdict(item: FormItem, values: dict[str, Json]) -> ItemVerdict | None:
         version=item.version,
         snapshot=item.snapshot,
         reason=_text(values, "reason"),
-        edit=_changes(item, values) or None,
+        edit=_changes(item, values) if item.editing else None,
     )
 
 
 def _changes(item: FormItem, values: dict[str, Json]) -> dict[str, Json]:
-    """The fields that differ from what was shown; browsers send all of them back."""
+    """The fields that differ from what was shown.
+
+    Both of Prefect's pages send untouched fields back and leave a cleared one out.
+    """
     changes: dict[str, Json] = {}
     for field in item.editable:
+        empty = "" if isinstance(field.value, str) else field.value
         sent = values.get(field_name(item, field))
+        sent = empty if sent is None else sent
         if isinstance(sent, str):
             sent = sent.replace("\r\n", "\n").replace("\r", "\n")
-        if sent is not None and sent != field.value:
+        if sent != field.value:
             changes[field.name] = sent
     return changes
 

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from policies.value import Value
+from policies.visible import is_storable
 
 InteractionType: TypeAlias = Literal[
     "INPUT", "SELECT", "REVIEW", "REVIEW_DIFF", "APPROVE", "PLAN_REVIEW"
@@ -65,6 +66,8 @@ def judge_answer(
         return NotAccepted(reason="an answer is required") if asked.required else None
     if len(text) > MAX_ANSWER:
         return NotAccepted(reason=f"the answer is longer than {MAX_ANSWER} characters")
+    if not is_storable(text):
+        return NotAccepted(reason="the answer holds what is no text: NUL, or the like")
     allowed = [option.value for option in asked.options]
     if allowed and text not in allowed:
         return NotAccepted(reason=f"{text[:80]!r} is not one of: {', '.join(allowed)}")

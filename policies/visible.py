@@ -28,6 +28,8 @@ _HIDDEN = re.compile(
     # What opens a mark, and its double in CJK fonts: a mark cannot be forged.
     + "\u27e6\u301a]"
 )
+# What PostgreSQL's text cannot hold, and what UTF-8 cannot spell.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _UNSAFE_INLINE = re.compile(r"[\n|]|\A | \Z")
 _BACKTICKS = re.compile("`+")
 
@@ -38,6 +40,11 @@ def make_visible(text: str) -> str:
     A literal `⟦` becomes a mark too, so that different texts never look the same.
     """
     return _HIDDEN.sub(_mark, text)
+
+
+def is_storable(text: str) -> bool:
+    """Whether every database takes the text as it is: no NUL, no half a character."""
+    return _UNSTORABLE.search(text) is None
 
 
 def has_invisible(text: str) -> bool:

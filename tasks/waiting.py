@@ -61,9 +61,28 @@ def next_form(
 def take_answer(
     services: Services, work: Work, form: Form, values: dict[str, Json]
 ) -> Work:
-    """Hand in a form's answer; if it is not taken, the next form says why."""
+    """Hand in a form's answer; if it is not taken, the next form says why.
+
+    To choose `edit …` in the first form decides nothing and spends no code: the next
+    form has the fields.
+    """
     said = forms.read_answer(form, values)
-    handed = HandedIn(
+    notice, kept = "", None
+    if said.verdicts or said.answers or said.wants_to_edit is None:
+        if form.editing and not said.verdicts:
+            # The edit was given up: back to the first form.
+            return _show_next(services, work, "", None)
+        outcome = services.desk.hand_in(_handed(work, said))
+        if isinstance(outcome, NotTaken):
+            if any(r.code in _MOVED for r in outcome.refusals):
+                work = refresh_items(services, work)
+            notice = "\n".join(_words(form, r) for r in outcome.refusals)
+            kept = form.items[0].item if form.editing else None
+    return _show_next(services, work, notice, said.wants_to_edit or kept)
+
+
+def _handed(work: Work, said: forms.Submission) -> HandedIn:
+    return HandedIn(
         workflow=work.workflow,
         reviewer=said.reviewer,
         proof=CodeProof(code=said.code),
@@ -71,13 +90,13 @@ def take_answer(
         verdicts=said.verdicts,
         answers=said.answers,
     )
-    outcome = services.desk.hand_in(handed)
-    if isinstance(outcome, NotTaken):
-        if any(r.code in _MOVED for r in outcome.refusals):
-            work = refresh_items(services, work)
-        notice = "\n".join(_words(form, r) for r in outcome.refusals)
-        with services.ledger.write() as tx:
-            rounds.set_notice(tx, work.workflow, notice)
+
+
+def _show_next(
+    services: Services, work: Work, notice: str, editing: str | None
+) -> Work:
+    with services.ledger.write() as tx:
+        rounds.set_next_form(tx, work.workflow, notice=notice, editing=editing)
     return work
 
 
@@ -123,14 +142,15 @@ def let_go(services: Services, work: Work, pause: PauseRow) -> Work:
 
 def form_shown(services: Services, work: Work, *, only_open: bool = False) -> Form:
     """The form of the pending round, with or without what was decided meanwhile."""
-    shown = work.state.review_packet
+    shown, pending = work.state.review_packet, work.session.pending
     with services.ledger.read() as tx:
         waiting = questions.pending(tx, work.workflow)
         decided = {
             i.id for i in items.of_workflow(tx, work.workflow) if i.state not in OPEN
         }
     left_out = frozenset(decided) if only_open else frozenset()
-    return forms.form_of(shown.items if shown else (), waiting, left_out)
+    editing = pending.editing if pending else None
+    return forms.form_of(shown.items if shown else (), waiting, left_out, editing)
 
 
 def _open(services: Services, work: Work, asked: tuple[Interaction, ...]) -> Work:
@@ -152,9 +172,10 @@ def _ask(services: Services, work: Work, flow_run_id: str, kind: PauseKind) -> A
         until = _until(tx, work)
     shown, pending = work.state.review_packet, work.session.pending
     assert shown is not None and pending is not None
+    form = form_shown(services, work, only_open=True)
     return Asking(
-        form=form_shown(services, work, only_open=True),
-        markdown=packet.as_markdown(shown, pending.notice),
+        form=form,
+        markdown=packet.as_markdown(shown, pending.notice, form.questions),
         pause=pause,
         until=until,
     )

@@ -331,7 +331,7 @@ def let_go(tx: Transaction, workflow: str) -> None:
 
 
 def expire_overdue(tx: Transaction, workflow: str) -> tuple[Item, ...]:
-    """Expire what was not decided or not executed in time; the items as they are now."""
+    """Expire what was not decided or executed in time; the items as they are now."""
     found = of_workflow(tx, workflow)
     return tuple(_expire(tx, item) for item in found)
 

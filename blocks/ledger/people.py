@@ -65,10 +65,7 @@ def add(
     actor: str,
 ) -> tuple[Reviewer, Secrets]:
     """Make a reviewer; the first one of a ledger is an admin as well."""
-    if (
-        not reviewer.isascii()
-        or not reviewer.replace("-", "").replace(".", "").isalnum()
-    ):
+    if not _is_id(reviewer):
         raise InvalidInput(
             f"{reviewer!r} cannot be a reviewer's id.",
             hint="Use letters, digits, hyphens and dots.",
@@ -137,6 +134,8 @@ def load(tx: Transaction, reviewer: str) -> Reviewer:
 
 def find(tx: Transaction, reviewer: str) -> Reviewer | None:
     """A reviewer as they are now, or None."""
+    if not _is_id(reviewer):
+        return None
     row = tx.one(_with_lock().where(ReviewerTable.id == reviewer))
     return None if row is None else _reviewer(row)
 
@@ -181,17 +180,23 @@ def step_at(moment: datetime) -> int:
     return int(moment.timestamp()) // STEP_SECONDS
 
 
+def _is_id(reviewer: str) -> bool:
+    plain = reviewer.replace("-", "").replace(".", "")
+    return plain.isascii() and plain.isalnum()
+
+
 def _prove_by_code(
     tx: Transaction, vault: Vault, who: Reviewer, code: str
 ) -> Reviewer | Denied:
-    if who.locked_until is not None and tx.now < who.locked_until:
+    query = select(Credential).where(Credential.reviewer == who.id)
+    # Locked first: of codes tried at the same time, each sees what the others did.
+    row = tx.run(query.with_for_update() if tx.locks_rows else query).one()
+    if row.locked_until is not None and tx.now < row.locked_until:
         return Denied(
             code="locked_out",
             message=f"after {WRONG_CODES} wrong codes {who.id} is locked until "
-            f"{who.locked_until:%H:%M:%S} UTC",
+            f"{row.locked_until:%H:%M:%S} UTC",
         )
-    query = select(Credential).where(Credential.reviewer == who.id)
-    row = tx.run(query.with_for_update() if tx.locks_rows else query).one()
     step = _matching_step(vault.open(row.seed), code, step_at(tx.now))
     if step is None:
         return _count_wrong(tx, who, row.wrong_codes + 1)
@@ -208,9 +213,10 @@ def _matching_step(seed: str, code: str, now: int) -> int | None:
     import pyotp
 
     clock = pyotp.TOTP(seed)
-    digits = code.replace(" ", "")
+    # Bytes, since it compares text in ASCII only; a form sends what it likes.
+    typed = _bytes(code.replace(" ", ""))
     for step in (now + offset for offset in _WINDOW):
-        if hmac.compare_digest(clock.generate_otp(step), digits):
+        if hmac.compare_digest(clock.generate_otp(step).encode(), typed):
             return step
     return None
 
@@ -243,9 +249,13 @@ def _owns_token(tx: Transaction, reviewer: str, token: str) -> bool:
     return row is not None and hmac.compare_digest(row.token_hash, _hash(token))
 
 
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
 def _hash(token: str) -> str:
     # 256 random bits need no slow hash; a plain one keeps every request fast.
-    return hashlib.sha256(b"placet:token:1\n" + token.encode()).hexdigest()
+    return hashlib.sha256(b"placet:token:1\n" + _bytes(token)).hexdigest()
 
 
 def _new_secrets(reviewer: str) -> Secrets:

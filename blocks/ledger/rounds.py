@@ -97,12 +97,17 @@ def standing(tx: Transaction, session: Session) -> Standing:
     return "open" if open_items or waiting else "settled"
 
 
-def set_notice(tx: Transaction, workflow: str, notice: str) -> None:
-    """Why the last answer was not accepted; shown in the next form of this round."""
+def set_next_form(
+    tx: Transaction, workflow: str, *, notice: str = "", editing: str | None = None
+) -> None:
+    """What the next form of this round shows: why the last answer was not accepted,
+    or the fields of the item that is to be edited.
+    """
     session = sessions.load(tx, workflow)
     if session.pending is None:
         return
-    noted = session.pending.model_copy(update={"notice": notice})
+    next_form = {"notice": notice, "editing": editing}
+    noted = session.pending.model_copy(update=next_form)
     of = update(WorkflowSession).where(
         WorkflowSession.id == workflow, WorkflowSession.round == session.round
     )

@@ -44,7 +44,8 @@ class Pending(Value):
     """The round that a session waits for.
 
     `checkpoint` is the session's revision when it was asked; `items` are pairs of item
-    and version; `notice` is why the last answer was not accepted.
+    and version; `notice` is why the last answer was not accepted; `editing` is the
+    item whose fields the next form shows.
     """
 
     interrupt: str
@@ -52,6 +53,7 @@ class Pending(Value):
     items: tuple[tuple[str, int], ...]
     questions: tuple[str, ...]
     notice: str = ""
+    editing: str | None = None
 
 
 class Session(Value):

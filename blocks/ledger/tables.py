@@ -14,7 +14,6 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -44,7 +43,8 @@ class Instant(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value
 
 
-_JSON = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+# Kept as text: PostgreSQL's JSONB refuses some strings and rewrites some numbers.
+_JSON = JSON(none_as_null=True)
 
 
 class Base(DeclarativeBase):

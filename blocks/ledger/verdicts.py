@@ -26,6 +26,7 @@ from policies.lifecycle import Event, State
 from policies.plan import ItemVerdict
 from policies.risk import Risk
 from policies.value import Value
+from policies.visible import is_storable
 
 MAX_REASON = 4_000
 
@@ -56,6 +57,8 @@ class Judged(Value):
     stored: Stored
     prepared: Prepared | None = None
     """The edited payload, stored and checked."""
+    invalid: Refusal | None = None
+    """Why there is none; told only to who may decide on what is still asked."""
 
 
 class Acting(Value):
@@ -80,6 +83,7 @@ def judge(
         or _is_open(tx, item, verdict)
         or _is_what_was_seen(tx, item, verdict)
         or _is_complete(item, verdict)
+        or judged.invalid
     )
     if refusal is None and verdict.verdict == "approve":
         refusal = _twice(tx, item, acting)
@@ -232,6 +236,10 @@ def _is_complete(item: Item, verdict: ItemVerdict) -> Refusal | None:
     if len(verdict.reason) > MAX_REASON:
         return _refusal(
             item, "invalid_reason", f"the reason is longer than {MAX_REASON} characters"
+        )
+    if not is_storable(verdict.reason):
+        return _refusal(
+            item, "invalid_reason", "the reason holds what is no text: NUL, or the like"
         )
     if verdict.verdict in ("reject", "withdraw") and not verdict.reason.strip():
         return _refusal(item, "reason_required", f"to {verdict.verdict} needs a reason")

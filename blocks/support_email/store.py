@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from sqlalchemy import bindparam, insert, select, update
 
 from blocks.ledger.database import Transaction
 from blocks.support_email.tables import Customer, CustomerEmail, Ticket
 from policies.adapter import Name
-from policies.errors import Conflict, NotFound
+from policies.errors import Conflict, InvalidInput, NotFound
 from policies.value import Json, Value
 
 _ADDRESS = (
@@ -75,12 +75,23 @@ class SupportEmailStore:
         self, tx: Transaction, records: dict[str, Json]
     ) -> tuple[str, ...]:
         """Load customers and tickets; the same record again changes nothing."""
-        loaded = Records.model_validate(records)
+        loaded = _read(records)
         for customer in loaded.customers:
             _put_customer(tx, customer)
         for ticket in loaded.tickets:
             _put_ticket(tx, ticket)
         return (*(c.id for c in loaded.customers), *(t.id for t in loaded.tickets))
+
+
+def _read(records: dict[str, Json]) -> Records:
+    try:
+        return Records.model_validate(records)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(
+            f"These are no records: {place}: {first['msg']}.", code="invalid_records"
+        ) from error
 
 
 def ticket(tx: Transaction, tenant: str, ticket_id: str) -> dict[str, Any]:

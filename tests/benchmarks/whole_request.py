@@ -61,7 +61,8 @@ import asyncio, json, resource, sys, time
 from flows.handle_request import handle_request
 
 async def bare(n):
-    await handle_request("support_email", {"ticket_id": "T1", "requested_by": "bot"}, f"r{n}", return_state=True)
+    request = {"ticket_id": "T1", "requested_by": "bot"}
+    await handle_request("support_email", request, f"r{n}", return_state=True)
 """
 
 MEASURE = """
@@ -70,7 +71,8 @@ async def main():
     for n in range(int(sys.argv[1])):
         c, t = time.process_time(), time.perf_counter()
         await bare(n)
-        print(json.dumps([time.process_time() - c, time.perf_counter() - t]), flush=True)
+        spent = [time.process_time() - c, time.perf_counter() - t]
+        print(json.dumps(spent), flush=True)
 asyncio.run(main())
 """
 

@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import postgresql
 
 from blocks.ledger import append_only
 
@@ -12,7 +11,7 @@ branch_labels = ("ledger",)
 depends_on = None
 
 _TIME = sa.DateTime(timezone=True)
-_JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
+_JSON = sa.JSON()
 _APPEND_ONLY = (
     "artifacts",
     "audit_events",
