@@ -85,7 +85,12 @@ class Desk:
         self.domains = domains
 
     def hand_in(self, handed: HandedIn) -> Outcome:
-        """Record a submission, or say why not."""
+        """Record a submission, or say why not.
+
+        `InvalidInput` (two_verdicts) if it says two things about one item.
+        """
+        if len({said.item for said in handed.verdicts}) < len(handed.verdicts):
+            raise InvalidInput("An item has two verdicts.", code="two_verdicts")
         with self.ledger.read() as tx:
             session = sessions.load(tx, handed.workflow)
             seen = [_seen(tx, session, v) for v in handed.verdicts]

@@ -29,11 +29,16 @@ class Mail:
         return str(self.message["Message-ID"] or "").strip()
 
     @property
-    def text(self) -> str:
-        """Its text, with LF line ends."""
+    def fields(self) -> dict[str, str]:
+        """What it says, named as in the payload that was approved."""
         content = self.message.get_payload(decode=True)
         assert isinstance(content, bytes)
-        return content.decode("utf-8").replace("\r\n", "\n")
+        return {
+            "sender": str(self.message["From"]),
+            "recipient": str(self.message["To"]),
+            "subject": str(self.message["Subject"]),
+            "body": content.decode("utf-8").replace("\r\n", "\n"),
+        }
 
 
 class Mailbox:
@@ -64,6 +69,12 @@ class Mailbox:
         if self._controller is not None:
             self._controller.stop(no_assert=True)
 
+    def find(self, message_id: str) -> list[Mail]:
+        """Every mail with this Message-ID, also of earlier demos."""
+        files = sorted(self.folder.glob(f"{_name(message_id)}*.eml"))
+        mails = [Mail(file.read_bytes(), file) for file in files]
+        return [mail for mail in mails if mail.message_id == message_id]
+
     async def handle_DATA(
         self, server: object, session: object, envelope: Envelope
     ) -> str:
@@ -77,12 +88,15 @@ class Mailbox:
 
     def _keep(self, content: bytes) -> Mail:
         mail = Mail(content, self.folder)
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", mail.message_id.strip("<>").split("@")[0])
-        again = sum(m.message_id == mail.message_id for m in self.received)
+        again = len(self.find(mail.message_id))
         number = f"-{again + 1}" if again else ""
-        mail.file = self.folder / f"{name[:100] or 'mail'}{number}.eml"
+        mail.file = self.folder / f"{_name(mail.message_id)}{number}.eml"
         mail.file.write_bytes(content)
         return mail
+
+
+def _name(message_id: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", message_id.strip("<>").split("@")[0])[:100]
 
 
 class _Controller(Controller):

@@ -282,6 +282,7 @@ def add_version(
         role=gate.role,
         required_verdicts=gate.verdicts,
         signed_in=gate.signed_in,
+        term_seconds=new.snapshot.term_seconds,
         gate_version=new.snapshot.intent.policy_version,
         schema_version=new.snapshot.intent.schema_version,
     )

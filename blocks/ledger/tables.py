@@ -40,7 +40,9 @@ class Instant(TypeDecorator[datetime]):
         """Give back an aware time in UTC."""
         if value is None:
             return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+        # PostgreSQL answers in its session's zone, whichever that is.
+        aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+        return aware.astimezone(UTC)
 
 
 # Kept as text: PostgreSQL's JSONB refuses some strings and rewrites some numbers.

@@ -339,12 +339,14 @@ def _edit(
     judged: Judged,
 ) -> Recorded:
     assert judged.prepared is not None
+    level = not_lower(item, judged.prepared.risk)
+    prepared = judged.prepared.model_copy(update={"risk": level})
     policy = rules.in_force(tx)
     before = items.version_of(tx, item.id, item.version)
     new = proposals.bind(
         tx,
         session,
-        judged.prepared,
+        prepared,
         domain,
         policy,
         action=item.action,
@@ -355,7 +357,6 @@ def _edit(
         diff=f"edited in {', '.join(sorted(verdict.edit or {}))}",
     )
     decision = _write(tx, item, acting, "edited", verdict.reason, None)
-    level = not_lower(item, judged.prepared.risk)
     gate = policy.gates[level.level]
     told = _said(item, acting, decision, verdict.reason)
     moved = items.add_version(tx, item, Event.EDIT, new, level, gate, **told)

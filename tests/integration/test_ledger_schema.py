@@ -11,17 +11,18 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
 from blocks.ledger import append_only, schema
 from blocks.ledger.database import HEADS, Ledger, open_ledger
-from blocks.ledger.tables import APPEND_ONLY, Base
+from blocks.ledger.tables import APPEND_ONLY, Base, PolicyRow
 from blocks.support_email.tables import Base as SupportBase
 from policies.errors import Misconfigured, Unavailable
 from policies.policy import Policy
 from tests import forging
 from tests.conftest import Postgres
-from tests.world import World
+from tests.world import START, World
 
 UPGRADE = """
 import sys
@@ -118,6 +119,21 @@ def test_the_guards_stand_again_after_a_table_was_made_anew(
         append_only.guard(tx.connection, APPEND_ONLY)
         standing = append_only.guarded(tx.connection)
     assert len(standing) == len(APPEND_ONLY) * (2 if dialect == "sqlite" else 3)
+
+
+def test_moments_come_back_in_utc_whatever_the_server_s_zone(
+    ledger: Ledger, dialect: str
+) -> None:
+    if dialect == "postgresql":
+        name = ledger.engine.url.database
+        forging.run(ledger, f"ALTER DATABASE {name} SET timezone = 'Asia/Kolkata'")
+        ledger.engine.dispose()
+    row = {"version": "1", "body": "{}", "actor": "tests", "at": START}
+    with ledger.write() as tx:
+        tx.inserted(PolicyRow, row)
+    with ledger.read() as tx:
+        assert tx.one(select(PolicyRow.at)) == (START,)
+        assert str(tx.run(select(PolicyRow.at)).scalar_one()) == str(START)
 
 
 def test_an_empty_ledger_is_refused_by_that_name(empty: Ledger) -> None:

@@ -32,6 +32,7 @@ class Small(NamedTuple):
     asks: tuple[Interaction, ...] = ()
     stops: tuple[str, ...] = ()
     remarked: tuple[Interaction, ...] = ()
+    proposes: AgentPlan | None = PLAN
     name: str = "small"
     request_model: type[BaseRequest] = BaseRequest
     tools: Mapping[str, ToolSpec] = MappingProxyType({})
@@ -49,7 +50,7 @@ class Small(NamedTuple):
         return ()
 
     def propose(self, view: View) -> AgentPlan | None:
-        return PLAN
+        return self.proposes
 
     def assemble(self, state: RequestState, action: Action) -> BaseModel:
         return BaseRequest()
@@ -86,6 +87,7 @@ small_domains = st.builds(
     st.lists(st.sampled_from([TOPIC, OPTIONAL]), unique=True).map(tuple),
     st.sampled_from([(), ("no customer",)]),
     st.sampled_from([(), (OPTIONAL,)]),
+    st.sampled_from([None, PLAN]),
 )
 customers = st.sampled_from(
     [

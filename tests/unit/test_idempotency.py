@@ -43,7 +43,9 @@ def test_two_scopes_never_share_a_name(
 
 def test_no_separator_in_a_name_confuses_two_scopes() -> None:
     assert scope("dev", 'a","b', "c") != scope("dev", "a", 'b","c')
-    assert scope("dev,a", "", "b") != scope("dev", ",a", "b")
+    for separator in ",;:/|- ":
+        one = scope(f"dev{separator}a", "b", "c")
+        assert one != scope("dev", f"a{separator}b", "c")
 
 
 def test_every_tenant_and_environment_has_keys_of_its_own() -> None:

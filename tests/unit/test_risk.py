@@ -154,6 +154,16 @@ def test_a_policy_in_which_harm_lowers_the_risk_is_refused(name: str) -> None:
         RiskPolicy.model_validate({name: -1})
 
 
+def test_an_external_exposure_never_weighs_less_than_an_internal_one() -> None:
+    """A9: even where a policy's author has given it fewer points."""
+    odd = RiskPolicy(internal_exposure=8, external_exposure=1)
+    levels = {
+        assess(RiskTraits(exposure=where), None, odd).level
+        for where in ("internal", "external")
+    }
+    assert levels == {"high"}
+
+
 def test_levels_are_ordered() -> None:
     assert all(at_least(level, level) for level in LEVELS)
     assert at_least("critical", "high")

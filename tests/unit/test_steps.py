@@ -21,7 +21,7 @@ from policies.decision import (
 from policies.lifecycle import OPEN, State
 from policies.plan import AgentPlan
 from policies.state import STEPS, ItemView, RequestState, Step, View
-from policies.steps import EXECUTABLE, permitted
+from policies.steps import permitted
 from policies.support_email.adapter import SupportEmail
 from tests.unit.sessions import OPTIONAL, PLAN, TOPIC, Small, adapters, item, views
 from tests.unit.values import unhurried, view
@@ -29,6 +29,7 @@ from tests.unit.values import unhurried, view
 READY: tuple[Step, ...] = ("validate_request", "collect_context")
 PLANNED: tuple[Step, ...] = (*READY, "prepare_agent_work")
 REVIEWED: tuple[Step, ...] = (*PLANNED, "resolve_review")
+CLAIMABLE = {State.GRAPH_RESUMED, State.EXECUTION_CLAIMED}
 
 
 def seen(
@@ -68,7 +69,7 @@ def test_an_effect_is_never_permitted_without_an_approved_item(
         for option in permitted(now, adapter)
         if isinstance(option, CallTool) and option.tool == "execute_action"
     ]
-    executable = {i.item for i in now.items if i.state in EXECUTABLE and not i.held}
+    executable = {i.item for i in now.items if i.state in CLAIMABLE and not i.held}
     assert {option.item for option in effects} <= executable
     assert all(option.item is not None for option in effects)
 
@@ -160,6 +161,12 @@ def test_an_optional_question_may_be_put_or_left() -> None:
     assert prepare.tool == "prepare_agent_work"
 
 
+def test_an_optional_question_is_put_where_nothing_else_can_be_done() -> None:
+    """S4: the loop does not turn on a step that has nothing to prepare."""
+    options = permitted(seen(READY), Small(asks=(OPTIONAL,), proposes=None))
+    assert options == (Ask(questions=(OPTIONAL,), reasons=("?",)),)
+
+
 def test_a_plan_without_actions_ends_the_request() -> None:
     """L9: with nothing to execute it is closed."""
     nothing = AgentPlan(summary="s", actions=())
@@ -212,7 +219,7 @@ def test_what_must_be_approved_again_is_asked_again_before_all_else() -> None:
     assert decision.tool == "resolve_review"
 
 
-@pytest.mark.parametrize("state", [State.APPROVED, *sorted(EXECUTABLE)])
+@pytest.mark.parametrize("state", [State.APPROVED, *sorted(CLAIMABLE)])
 def test_a_frozen_item_waits_and_the_others_go_on(state: State) -> None:
     """X9: a freeze stops an effect; the item stays in its state."""
     frozen = item(state, ("frozen",))

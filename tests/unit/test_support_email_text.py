@@ -37,6 +37,10 @@ def test_the_open_placeholders_are_named_once_and_in_order() -> None:
     assert placeholders(text) == ("Order Number", "Website Name")
 
 
+def test_a_placeholder_may_be_as_long_as_a_draft_makes_it() -> None:
+    assert placeholders("{{ " + "x" * 5000 + "\ny }}") == ("x" * 5000 + "\ny",)
+
+
 def test_what_is_known_is_filled_and_the_rest_stays_open() -> None:
     text = "{{Order Number}} at {{ Website Name }}"
     assert fill(text, {"Order Number": "00108"}) == "00108 at {{ Website Name }}"

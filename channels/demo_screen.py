@@ -1,0 +1,135 @@
+"""What the demo says: a few plain lines, in the order in which things happen."""
+
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from channels.demo_home import REVIEWER, Identity
+from channels.demo_run import Scene
+from channels.local_server import flow_run_url
+from channels.service import Service
+from policies.visible import make_visible
+
+STEPS = 6
+_TITLE = 15
+_MAX_TICKET_LINES = 12
+
+
+class Step:
+    """A step under way; `says` is what it came to."""
+
+    says = ""
+
+
+class Screen:
+    """Words for people on `console`, safe to show whatever they quote."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._number = 0
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """Print a line that is never wrapped, so that it can be copied whole."""
+        self.console.print(Text(make_visible(text), style=style), soft_wrap=True)
+
+    @contextmanager
+    def step(self, title: str, meanwhile: str) -> Iterator[Step]:
+        """One numbered step: what is done meanwhile, then what it came to and when."""
+        self._number += 1
+        step, began = Step(), time.monotonic()
+        with self.console.status(Text(meanwhile)):
+            yield step
+        seconds = f"  {time.monotonic() - began:.1f} s"
+        head = Text(f"{self._number}/{STEPS} ", style="dim")
+        head.append(f"{title:<{_TITLE}}", style="bold")
+        head.append(make_visible(step.says)).append(seconds, style="dim")
+        self.console.print(head, soft_wrap=True)
+
+    def quote(self, title: str, text: str, most: int | None = None) -> None:
+        """Print somebody's text in a frame, its first lines at least."""
+        lines = make_visible(text).split("\n")
+        if most is not None and len(lines) > most:
+            lines = [*lines[:most], "…"]
+        body = Text("\n".join(lines) or "(empty)")
+        self.console.print(Panel(body, title=Text(make_visible(title)), width=78))
+
+    def ticket(self, ticket: dict[str, object]) -> None:
+        """Print what the customer wrote."""
+        sender, subject = ticket["sender"], ticket["subject"] or "(no subject)"
+        title = f"{sender}: {subject}"
+        self.quote(title, str(ticket["message"]).rstrip(), _MAX_TICKET_LINES)
+
+    def asks(self, scene: Scene, service: Service) -> None:
+        """Print what waits for a person: drafts with their risk, and questions."""
+        for item in scene.items:
+            shown = service.show(item.id).packet.items[0]
+            fields = {field.name: field.value for field in shown.fields}
+            title = f"Draft v{shown.payload.version} ({shown.risk_level} risk)"
+            head = f"To: {fields.get('recipient')}\nSubject: {fields.get('subject')}"
+            self.quote(title, f"{head}\n\n{fields.get('body')}")
+        for question in scene.questions:
+            self.say(question.question, "bold")
+
+    def ways(
+        self, scene: Scene, service: Service, identity: Identity, *, keys: bool
+    ) -> None:
+        """Print every way to decide that there is, ready to use."""
+        page = os.environ["PREFECT_API_URL"].removesuffix("/api")
+        run = scene.session.flow_run_id or ""
+        grid = Table.grid(padding=(0, 2))
+        rows = [
+            ("In a browser", flow_run_url(page, run, "old")),
+            ("  or the new UI", flow_run_url(page, run, "new")),
+            ("", "Press Resume, fill in the form, and sign it with"),
+            ("", f"reviewer {REVIEWER} and the one-time code that stands below."),
+        ]
+        if keys:
+            rows.append(("Right here", "Press r."))
+        self.say()
+        self.say("Decide it in one of these ways:", "bold")
+        for name, value in rows:
+            grid.add_row(Text(name), Text(value, overflow="fold"))
+        self.console.print(grid)
+        self.say("In another terminal:")
+        self.say(f"  {review_command(scene, service, identity)}")
+        self.say()
+
+
+def review_command(scene: Scene, service: Service, identity: Identity) -> str:
+    """The line that reviews this request in another terminal of this machine."""
+    given = {
+        name: os.environ[name]
+        for name in ("PLACET_HOME", "PLACET_DATABASE_URL", "PLACET_ARTIFACTS")
+        if name in os.environ
+    }
+    if "PLACET_HOME" in given:
+        given["PLACET_HOME"] = str(service.services.settings.home)
+    given["PLACET_TOKEN"] = identity.token
+    before = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
+    item = [scene.items[0].id] if len(scene.items) == 1 else []
+    return " ".join([*before, placet(), "review", *item, "--as", identity.reviewer])
+
+
+def placet() -> str:
+    """How the command is called from here."""
+    ours = Path(sys.executable).with_name("placet")
+    found = shutil.which("placet")
+    if found and Path(found).resolve() == ours.resolve():
+        return "placet"
+    return shlex.quote(near(ours))
+
+
+def near(path: Path) -> str:
+    """A path as one types it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
