@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lock docs clean
+.PHONY: help demo test check bench lock docs clean
 
 BIN := .venv/bin
 UV := $(BIN)/uv
@@ -32,6 +32,11 @@ check: .venv/.dev ## Check style, types and the import arrow
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench: .venv/.dev ## Print what things cost, as ratios to named bounds
+	@$(BIN)/python -m tests.benchmarks.judgement
+	@$(BIN)/python -m tests.benchmarks.start
+	@$(BIN)/python -m tests.benchmarks.whole_request
 
 lock: .venv/.build ## Write the lock files anew (UPGRADE=1 takes the newest versions)
 	$(COMPILE) pyproject.toml -o requirements.lock

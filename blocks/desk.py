@@ -148,6 +148,7 @@ def _take(
     handed: HandedIn,
     judged: list[Judged],
 ) -> Outcome:
+    _lock(tx, handed)
     acting = Acting(who=who, channel=handed.channel)
     pairs = list(zip(handed.verdicts, judged, strict=True))
     found = [verdicts.judge(tx, session, domain, acting, v, j) for v, j in pairs]
@@ -166,6 +167,14 @@ def _take(
         ),
         answered=tuple(handed.answers),
     )
+
+
+def _lock(tx: Transaction, handed: HandedIn) -> None:
+    """In plan order, whatever the submission's: of two, one waits for the other."""
+    named = {verdict.item for verdict in handed.verdicts}
+    for item in items.of_workflow(tx, handed.workflow):
+        if item.id in named:
+            items.load(tx, item.id, lock=True)
 
 
 def _judge_answers(

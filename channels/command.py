@@ -27,7 +27,7 @@ _GROUPS = {
     "keys": "The secret key.",
     "audit": "The trail of every request.",
 }
-_SUBCOMMANDS: tuple[tuple[str, str, str], ...] = (
+SUBCOMMANDS: tuple[tuple[str, str, str], ...] = (
     ("demo", "demo:demo", "The main job, end to end, on this machine."),
     ("db upgrade", "ledger:upgrade", "Migrate the ledger to the newest schema."),
     ("load", "ledger:load", "Put a domain's records into its tables."),
@@ -55,7 +55,7 @@ def _register() -> None:
     groups = {name: App(name=name, help=text) for name, text in _GROUPS.items()}
     for group in groups.values():
         app.command(group)
-    for words, target, text in _SUBCOMMANDS:
+    for words, target, text in SUBCOMMANDS:
         first, _, second = words.partition(" ")
         parent = groups[first] if second else app
         parent.command(f"{_COMMANDS}.{target}", name=second or first, help=text)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from channels.demo_mailbox import Mail, Mailbox
+from channels.demo_mailbox import Mailbox
 from channels.demo_screen import Screen, near, placet
 from channels.service import Service
 from policies import canonical

@@ -35,6 +35,11 @@ class Scene(Value):
         """The key of the round that is asked."""
         return self.session.pending.interrupt if self.session.pending else ""
 
+    @property
+    def notice(self) -> str:
+        """Why the last answer to the form was not accepted."""
+        return self.session.pending.notice if self.session.pending else ""
+
 
 class DemoRun:
     """The process that carries the request; it ends with the block."""
@@ -84,6 +89,14 @@ class DemoRun:
             asked = questions.pending(tx, self.workflow)
         still = tuple(item for item in rows if item.state in lifecycle.OPEN)
         return Scene(session=session, items=still, questions=asked)
+
+    def lease_left(self) -> float:
+        """For how many seconds another process may still be at work on it."""
+        with self._ledger.read() as tx:
+            session = self.session()
+            if session is None or session.lease_until is None or self._is_ours(session):
+                return 0
+            return (session.lease_until - tx.now).total_seconds()
 
     def wait(self, until: Callable[[], bool]) -> None:
         """Wait until it is so; `Unavailable` if the process ends before."""

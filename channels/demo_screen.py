@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -47,7 +47,8 @@ class Screen:
         """One numbered step: what is done meanwhile, then what it came to and when."""
         self._number += 1
         step, began = Step(), time.monotonic()
-        with self.console.status(Text(meanwhile)):
+        busy = self.console.status(Text(meanwhile)) if meanwhile else nullcontext()
+        with busy:
             yield step
         seconds = f"  {time.monotonic() - began:.1f} s"
         head = Text(f"{self._number}/{STEPS} ", style="dim")

@@ -166,9 +166,9 @@ def _changes(item: FormItem, values: dict[str, Json]) -> dict[str, Json]:
     """
     changes: dict[str, Json] = {}
     for field in item.editable:
-        empty = "" if isinstance(field.value, str) else field.value
         sent = values.get(field_name(item, field))
-        sent = empty if sent is None else sent
+        if sent is None and isinstance(field.value, str):
+            sent = ""
         if isinstance(sent, str):
             sent = sent.replace("\r\n", "\n").replace("\r", "\n")
         if sent != field.value:

@@ -100,12 +100,12 @@ def as_markdown(
     """The packet as Markdown; `notice` is why the last answer was not accepted."""
     parts = []
     if notice:
-        parts += ["## ⚠ Not recorded yet", _block(notice)]
+        parts += ["## ⚠ Not recorded yet", fenced(notice)]
     parts += [
         "## Request",
         f"Workflow {inline_code(packet.workflow)}, tenant {inline_code(packet.tenant)},"
         f" asked for by {inline_code(packet.requested_by)}.",
-        _block(packet.summary),
+        fenced(packet.summary),
     ]
     for number, item in enumerate(packet.items, start=1):
         parts += _item(number, item)
@@ -140,10 +140,10 @@ def _item(number: int, item: PacketItem) -> list[str]:
     for piece in item.evidence:
         seen = piece.evidence
         words = f"{piece.name} v{seen.version}, {canonical.short(seen.digest)}"
-        parts += [inline_code(words), _block(piece.text)]
+        parts += [inline_code(words), fenced(piece.text)]
     parts += ["### Risk and policy", f"**{item.risk_level}**: " + _reasons(item)]
     if item.diff:
-        parts += ["### What changed since the last version", _block(item.diff)]
+        parts += ["### What changed since the last version", fenced(item.diff)]
     parts.append("### What can be edited")
     for field in item.fields:
         parts += _field(field) if field.editable else []
@@ -152,40 +152,14 @@ def _item(number: int, item: PacketItem) -> list[str]:
 
 def _question(question: Interaction) -> list[str]:
     """A question with what there is to look at and to choose from."""
-    parts = [f"## Question {inline_code(question.id)}", _block(question.question)]
+    parts = [f"## Question {inline_code(question.id)}", fenced(question.question)]
     if question.detail:
-        parts.append(_block(question.detail))
+        parts.append(fenced(question.detail))
     parts += [
         f"- {inline_code(option.value)}: {inline_code(option.label)}"
         for option in question.options
     ]
     return parts
-
-
-# What the narrower of Prefect's two pages shows of a code block without scrolling.
-_COLUMNS = 55
-_GOES_ON = "↪ "
-
-
-def _block(text: str) -> str:
-    """A code block whose long lines are broken where a reader would have to scroll.
-
-    A line that goes on starts with a mark; one that has the mark of its own is kept
-    apart by the mark being made visible.
-    """
-    marked = text.replace(_GOES_ON[0], f"⟦U+{ord(_GOES_ON[0]):04X}⟧")
-    lines = (line for whole in marked.split("\n") for line in _broken(whole))
-    return fenced("\n".join(lines))
-
-
-def _broken(line: str) -> list[str]:
-    rest, parts = line, []
-    while len(rest) > _COLUMNS:
-        space = rest.rfind(" ", len(_GOES_ON) + 1, _COLUMNS)
-        cut = space + 1 if space > 0 else _COLUMNS
-        parts.append(rest[:cut])
-        rest = _GOES_ON + rest[cut:]
-    return [*parts, rest]
 
 
 def _heading(item: PacketItem) -> str:
@@ -209,7 +183,7 @@ def _field(field: PacketField) -> list[str]:
     name = f"**{inline_code(field.name)}**" + (" (editable)" if field.editable else "")
     text = as_text(field)
     if field.multiline or "\n" in text:
-        return [name, _block(text)]
+        return [name, fenced(text)]
     return [f"{name}: {inline_code(text)}"]
 
 

@@ -32,6 +32,10 @@ _HIDDEN = re.compile(
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _UNSAFE_INLINE = re.compile(r"[\n|]|\A | \Z")
 _BACKTICKS = re.compile("`+")
+COLUMNS = 55
+"""What Prefect's older page shows of a code block's line without scrolling."""
+GOES_ON = "↪ "
+_MARK_OF_OURS = re.compile("↪")
 
 
 def make_visible(text: str) -> str:
@@ -55,9 +59,12 @@ def has_invisible(text: str) -> bool:
 def fenced(text: str) -> str:
     """A Markdown code block of the visible text, which the text cannot end.
 
-    Put it at the left edge, on lines of its own; it ends with a line feed.
+    Put it at the left edge, on lines of its own; it ends with a line feed. Lines longer
+    than `COLUMNS` go on behind `↪ `, a mark that no text can make itself.
     """
-    shown = make_visible(text)
+    shown = "\n".join(
+        map(_folded, _MARK_OF_OURS.sub(_mark, make_visible(text)).split("\n"))
+    )
     fence = "`" * max(3, _longest_run(shown) + 1)
     return f"{fence}\n{shown}\n{fence}\n"
 
@@ -72,6 +79,16 @@ def inline_code(text: str) -> str:
     fence = "`" * (_longest_run(shown) + 1)
     pad = " " if "`" in (shown[:1], shown[-1:]) else ""
     return fence + (pad + shown + pad or " ") + fence
+
+
+def _folded(line: str) -> str:
+    parts, rest = [], line
+    while len(rest) > COLUMNS:
+        space = rest.rfind(" ", len(GOES_ON) + 1, COLUMNS)
+        cut = space + 1 if space > 0 else COLUMNS
+        parts.append(rest[:cut])
+        rest = GOES_ON + rest[cut:]
+    return "\n".join((*parts, rest))
 
 
 def _mark(found: re.Match[str]) -> str:

@@ -148,6 +148,10 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
         action.confidence,
     )
     with services.ledger.write() as tx:
+        present = items.load(tx, item.id, lock=True)
+        if (present.state, present.version) != (item.state, item.version):
+            # Somebody decided meanwhile: that stands, and is looked at next.
+            return
         policy = rules.in_force(tx)
         new = proposals.bind(
             tx,
@@ -162,7 +166,6 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
             made_by="system",
             diff="made again from present facts",
         )
-        present = items.load(tx, item.id, lock=True)
         gate = policy.gates[prepared.risk.level]
         items.add_version(tx, present, event, new, prepared.risk, gate)
 

@@ -40,16 +40,17 @@ def until(condition: Callable[[], Any], seconds: float = 10) -> None:
         time.sleep(0.005)
 
 
-def until_blocked(ledger: Ledger, other: Future[Any]) -> None:
-    """Until another thread waits for a lock of ours.
+def until_blocked(ledger: Ledger, *others: Future[Any]) -> None:
+    """Until as many other threads wait for a lock.
 
-    SQLite cannot be asked: there the other one waits before it has read anything.
+    SQLite cannot be asked: there the others wait before they have read anything.
     """
     if ledger.engine.dialect.name != "postgresql":
         return
 
     def is_blocked() -> bool:
         with ledger.read() as tx:
-            return other.done() or bool(tx.run(_BLOCKED).scalar_one())
+            waiting: int = tx.run(_BLOCKED).scalar_one()
+        return waiting + sum(other.done() for other in others) >= len(others)
 
     until(is_blocked)

@@ -6,6 +6,9 @@ It calls what the flow calls, in the same order, without Prefect around it: open
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +35,7 @@ from tasks import deciding, opening, steps, waiting
 from tasks.services import Services
 from tasks.waiting import PREFECT_FORM, Asking
 from tasks.work import Work, reload
+from tests.smtp_server import Received
 
 START = datetime(2025, 3, 4, 5, 6, 7, tzinfo=UTC)
 FLOW_RUN = "7d8f1a52-5a0e-4c43-9a57-0d7f1c0e8f10"
@@ -347,6 +351,14 @@ class World:
 def codes(outcome: Outcome) -> list[str]:
     """Why a submission was not taken; empty if it was."""
     return [r.code for r in outcome.refusals] if isinstance(outcome, NotTaken) else []
+
+
+def text_of(mail: Received) -> str:
+    """What the customer reads of a mail."""
+    parsed = BytesParser(policy=default).parsebytes(mail.content)
+    assert isinstance(parsed, EmailMessage)
+    text: str = parsed.get_content()
+    return text.replace("\r\n", "\n").strip()
 
 
 def names(trail: Sequence[audit.Event]) -> list[str]:

@@ -338,6 +338,10 @@ def expire_overdue(tx: Transaction, workflow: str) -> tuple[Item, ...]:
 
 
 def _expire(tx: Transaction, item: Item) -> Item:
+    if _overdue(item, tx.now) is None:
+        return item
+    # Looked at again under its lock: others may be expiring or deciding it just now.
+    item = load(tx, item.id, lock=True)
     event = _overdue(item, tx.now)
     if event is None:
         return item

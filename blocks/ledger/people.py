@@ -175,6 +175,14 @@ def re_encrypt(tx: Transaction, old: Vault, new: Vault, actor: str) -> int:
     return len(rows)
 
 
+def is_used(tx: Transaction, reviewer: str, step: int) -> bool:
+    """Whether the reviewer's code of that time step was used."""
+    query = select(UsedCode.step).where(
+        UsedCode.reviewer == reviewer, UsedCode.step == step
+    )
+    return tx.one(query) is not None
+
+
 def step_at(moment: datetime) -> int:
     """The number of the time step that a one-time code belongs to (RFC 6238)."""
     return int(moment.timestamp()) // STEP_SECONDS

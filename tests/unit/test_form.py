@@ -68,7 +68,22 @@ def test_the_form_shows_the_packets_version_digest_and_number() -> None:
     assert (item.version, item.snapshot) == (2, short(DIGEST))
 
 
-@pytest.mark.parametrize("word", ["approve", "reject", "edit"])
+def test_the_second_form_of_an_edit_offers_the_edit_alone() -> None:
+    """A4: nothing can be approved or rejected beside fields that are being changed."""
+    shown = (packet_item(), packet_item(item=SECOND))
+    form = form_of(shown, (asked("q"),), editing=SECOND)
+    (item,) = form.items
+    assert (item.item, item.number, form.questions) == (SECOND, 2, ())
+    assert [choice.partition(" ")[0] for choice in item.choices] == ["edit", "leave"]
+
+
+def test_an_item_that_was_decided_meanwhile_is_not_edited() -> None:
+    shown = (packet_item(), packet_item(item=SECOND))
+    form = form_of(shown, (), decided=frozenset({SECOND}), editing=SECOND)
+    assert [(item.item, item.editing) for item in form.items] == [(FIRST, False)]
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
 def test_a_choice_is_a_verdict_on_exactly_what_it_names(word: str) -> None:
     (verdict,) = read(form_item(field("body", "x")), f"{word} v2 a1b2c3d4", reason="r")
     assert verdict == ItemVerdict.model_validate(
@@ -80,6 +95,20 @@ def test_a_choice_is_a_verdict_on_exactly_what_it_names(word: str) -> None:
             "reason": "r",
         }
     )
+
+
+def test_to_choose_edit_in_the_first_form_decides_nothing() -> None:
+    """I4: it asks for the fields, and leaves the other items' verdicts alone."""
+    one = form_item(field("body", "x"))
+    two = form_item(item=SECOND, number=2)
+    form = Form(items=(one, two), questions=())
+    chosen: dict[str, Json] = {
+        verdict_name(one): "edit v2 a1b2c3d4",
+        verdict_name(two): "approve v2 a1b2c3d4",
+    }
+    said = read_answer(form, chosen)
+    assert said.wants_to_edit == FIRST
+    assert [(v.item, v.verdict) for v in said.verdicts] == [(SECOND, "approve")]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +173,7 @@ def test_a_form_without_its_choice_decides_nothing() -> None:
 
 
 def edited(shown: Json, sent: Json) -> dict[str, Json] | None:
-    item = form_item(field("body", shown))
+    item = form_item(field("body", shown), editing=True)
     values = {field_name(item, item.fields[0]): sent}
     (verdict,) = read(item, "edit v2 a1b2c3d4", **values)
     return verdict.edit
@@ -153,12 +182,12 @@ def edited(shown: Json, sent: Json) -> dict[str, Json] | None:
 @pytest.mark.parametrize("same", ["a\nb", "a\r\nb", "a\rb"])
 def test_what_a_browser_sends_back_unchanged_is_no_edit(same: str) -> None:
     """A4: browsers turn line ends into CR LF; that is no change."""
-    assert edited("a\nb", same) is None
+    assert edited("a\nb", same) == {}
 
 
 def test_a_changed_field_is_an_edit_with_line_feeds() -> None:
     """A4: the new value, and only of the field that was changed."""
-    item = form_item(field("subject", "S"), field("body", "a"))
+    item = form_item(field("subject", "S"), field("body", "a"), editing=True)
     subject, body = (field_name(item, f) for f in item.fields)
     sent: dict[str, Json] = {subject: "S", body: "a\r\nb "}
     (verdict,) = read(item, "edit v2 a1b2c3d4", **sent)
@@ -172,26 +201,20 @@ def test_every_other_value_is_an_edit(shown: Json, sent: Json) -> None:
     assert edited(shown, sent) == {"body": sent}
 
 
-def test_a_field_that_was_not_sent_is_not_edited() -> None:
-    (verdict,) = read(form_item(field("body", "a")), "edit v2 a1b2c3d4")
-    assert verdict.edit is None
+@pytest.mark.parametrize(("shown", "cleared"), [("a", ""), (1, None), (["a"], None)])
+def test_a_field_that_was_not_sent_was_cleared(shown: Json, cleared: Json) -> None:
+    """A4: both of Prefect's pages leave a cleared field out; it is not put back."""
+    (verdict,) = read(form_item(field("body", shown), editing=True), "edit v2 a1b2c3d4")
+    assert verdict.edit == {"body": cleared}
 
 
 @unhurried
 @given(json_values)
 def test_a_value_that_comes_back_as_it_went_is_never_an_edit(value: Any) -> None:
-    item = form_item(field("body", value))
-    sent = {field_name(item, item.fields[0]): value}
-    (verdict,) = read(item, item.choices[1], **sent)
-    assert verdict.edit is None
-
-
-def test_an_approval_with_a_changed_field_tells_the_change() -> None:
-    """A4: so that it is asked again and never approved as it was."""
-    item = form_item(field("body", "a"))
-    values = {field_name(item, item.fields[0]): "b"}
-    (verdict,) = read(item, "approve v2 a1b2c3d4", **values)
-    assert (verdict.verdict, verdict.edit) == ("approve", {"body": "b"})
+    item = form_item(field("body", value), editing=True)
+    sent = {field_name(item, item.fields[0]): value} if item.editable else {}
+    (verdict,) = read(item, "edit v2 a1b2c3d4", **sent)
+    assert verdict.edit == {}
 
 
 @pytest.mark.parametrize(
@@ -260,11 +283,13 @@ def test_no_two_fields_of_a_form_ever_share_a_name(
 @unhurried
 @given(texts, texts)
 def test_an_edit_lands_in_its_own_item(one: str, two: str) -> None:
-    first = form_item(field("body", "-"))
-    second = form_item(field("body", "-"), item=SECOND, snapshot="ffffffff")
+    first = form_item(field("body", "-"), editing=True)
+    second = form_item(
+        field("body", "-"), item=SECOND, snapshot="ffffffff", editing=True
+    )
     sent: dict[str, Json] = {}
     for item, text in ((first, one), (second, two)):
-        sent |= {verdict_name(item): item.choices[2]}
+        sent |= {verdict_name(item): item.choices[0]}
         sent |= {field_name(item, item.fields[0]): text}
     said = read_answer(Form(items=(first, second), questions=()), sent)
     plain = [text.replace("\r\n", "\n").replace("\r", "\n") for text in (one, two)]

@@ -18,7 +18,7 @@ from policies.packet import as_markdown, as_text, difference, fields_of, readabl
 from policies.plan import PacketEvidence, PacketItem, ReviewPacket
 from policies.tool import RiskTraits, ToolSpec
 from policies.value import Json
-from policies.visible import make_visible
+from policies.visible import GOES_ON, make_visible
 from tests.cases import case_files, case_lines, needs_cases
 from tests.unit.values import (
     EVIDENCE,
@@ -133,20 +133,22 @@ def headings(markdown: str) -> list[str]:
 
 
 def test_a_packet_is_read_in_one_order() -> None:
-    """Q8: request, payload, what changed, evidence, risk and policy; then verdict."""
+    """Q8: request, payload, evidence, risk, editable fields; then the verdict."""
     shown = packet(packet_item(diff="- a"), packet_item(risk_level="high"))
     assert headings(as_markdown(shown, notice="wrong code")) == [
         "⚠ Not recorded yet",
         "Request",
         "1. Send a reply (medium risk)",
         "What will be done",
-        "What changed since the last version",
         "Evidence",
         "Risk and policy",
+        "What changed since the last version",
+        "What can be edited",
         "2. Send a reply (high risk)",
         "What will be done",
         "Evidence",
         "Risk and policy",
+        "What can be edited",
     ]
 
 
@@ -177,7 +179,7 @@ def test_everything_that_is_hashed_can_be_read(payload: dict[str, Json]) -> None
     """F1, F7: every field of the payload, unknown ones too, in full."""
     told = as_markdown(packet(packet_item(fields=fields_of(TOOL, payload))))
     code = [
-        token.content.removesuffix("\n")
+        token.content.removesuffix("\n").replace(f"\n{GOES_ON}", "")
         for block in MARKDOWN.parse(told)
         for token in (block, *(block.children or ()))
         if token.type in ("fence", "code_inline")

@@ -14,7 +14,14 @@ from markdown_it.token import Token
 from pydantic import BaseModel, ConfigDict
 
 from policies.canonical import canonicalise, read_json
-from policies.visible import fenced, has_invisible, inline_code, make_visible
+from policies.visible import (
+    COLUMNS,
+    GOES_ON,
+    fenced,
+    has_invisible,
+    inline_code,
+    make_visible,
+)
 from tests.cases import case_files, case_lines, needs_cases
 
 HOSTILE = case_files("hostile", pattern="*.jsonl")
@@ -134,15 +141,34 @@ def test_a_text_has_invisible_characters_when_showing_it_changes_it(text: str) -
 # Markdown
 
 
+def unfolded(shown: str) -> str:
+    """A code block's text with its long lines whole again."""
+    return shown.replace(f"\n{GOES_ON}", "").replace("⟦U+21AA⟧", "↪")
+
+
 def is_only_a_fence(text: str) -> bool:
     """Whether the text stands whole in one code block, and what follows outside."""
     tokens = parse(f"before\n\n{fenced(text)}after")
     paragraph = ["paragraph_open", "inline", "paragraph_close"]
     return (
         [token.type for token in tokens] == [*paragraph, "fence", *paragraph]
-        and tokens[3].content == make_visible(text) + "\n"
+        and unfolded(tokens[3].content) == make_visible(text) + "\n"
         and tokens[-2].content == "after"
     )
+
+
+@unhurried
+@given(st.text(st.sampled_from("ab ↪\n"), max_size=300))
+def test_no_line_of_a_code_block_runs_out_of_sight(text: str) -> None:
+    """F1 of the field failures: a reader need not scroll to see what is decided."""
+    lines = fenced(text).split("\n")[1:-2]
+    assert all(len(line) <= COLUMNS for line in lines)
+    assert unfolded("\n".join(lines)) == text
+
+
+def test_a_text_cannot_forge_a_line_that_goes_on() -> None:
+    assert fenced("one\n↪ two") != fenced("one two")
+    assert GOES_ON not in fenced("one\n↪ two")
 
 
 def is_only_code(text: str) -> bool:

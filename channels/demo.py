@@ -1,0 +1,127 @@
+"""The main job on this machine, end to end, on real parts that end with it.
+
+A ticket, a draft, a person's decision, a mail that is exactly what was approved.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+
+from blocks.settings import load_settings
+from blocks.support_email import store
+from channels.demo_home import TENANT, Asked, DemoHome, Identity
+from channels.demo_mailbox import Mailbox
+from channels.demo_result import Ending, ending_of, tell
+from channels.demo_run import DemoRun
+from channels.demo_screen import Screen, near, placet
+from channels.demo_script import Answer, decide_by_script
+from channels.demo_watch import Watch
+from channels.local_run import prefect_api
+
+
+class Demo:
+    """One demo; `answers` decides by script, otherwise a person does."""
+
+    def __init__(self, screen: Screen, answers: Answer | None) -> None:
+        self._screen = screen
+        self._answers = answers
+        self._home = DemoHome(load_settings())
+
+    def run(self, ticket: Path | None) -> Ending:
+        """From the ticket to the end of its request; nothing is left running."""
+        with ExitStack() as parts:
+            parts.enter_context(_ended_by_signals())
+            parts.enter_context(self._home.alone())
+            identity = self._prepare()
+            scripted = self._answers is not None
+            asked, goes_on = self._home.asked(ticket, first=scripted)
+            try:
+                return self._carry(parts, identity, asked, goes_on)
+            except (KeyboardInterrupt, SystemExit) as stop:
+                parts.close()
+                self._say_how_to_go_on(asked)
+                raise SystemExit(getattr(stop, "code", 130)) from None
+
+    def _prepare(self) -> Identity:
+        with self._screen.step("Home", "Making the ledger ready…") as step:
+            identity = self._home.prepare()
+            step.says = f"{near(self._home.folder)}, with ledger, key and tickets"
+        return identity
+
+    def _carry(
+        self, parts: ExitStack, identity: Identity, asked: Asked, goes_on: bool
+    ) -> Ending:
+        screen, home = self._screen, self._home
+        with screen.step("Prefect", "Starting Prefect, at first for 10 s…") as step:
+            api_url = parts.enter_context(prefect_api(home.service.services.settings))
+            step.says = f"server and UI at {api_url.removesuffix('/api')}"
+        with screen.step("Mail server", "Starting a mail server…") as step:
+            mailbox = parts.enter_context(Mailbox(home.folder / "outbox"))
+            step.says = f"127.0.0.1:{mailbox.port}, mails stay on this machine"
+        self._show_ticket(asked, goes_on)
+        run = parts.enter_context(DemoRun(home, asked, api_url, mailbox.port))
+        self._draft(run)
+        self._decide(run, identity)
+        ending = ending_of(home.service, asked.workflow, mailbox)
+        tell(ending, screen, mailbox.folder)
+        return ending
+
+    def _show_ticket(self, asked: Asked, goes_on: bool) -> None:
+        home = self._home
+        with self._screen.step("Ticket", "") as step:
+            with home.service.services.ledger.read() as tx:
+                ticket = store.ticket(tx, TENANT, asked.ticket)
+            step.says = (
+                f"{asked.ticket}, whose request was left open"
+                if goes_on
+                else (asked.ticket)
+            )
+        self._screen.ticket(ticket)
+
+    def _draft(self, run: DemoRun) -> None:
+        meanwhile = "The run starts and drafts a reply…"
+        if (seconds := run.lease_left()) > 0:
+            meanwhile = (
+                f"The last demo was killed, and its process may have been at work: "
+                f"waiting {seconds:.0f} s until its lease has run out…"
+            )
+        with self._screen.step("Draft", meanwhile) as step:
+            run.wait(lambda: run.is_closed() or run.is_asking())
+            step.says = "made; the run waits for a person"
+            if run.is_closed():
+                step.says = "no person had to be asked"
+
+    def _decide(self, run: DemoRun, identity: Identity) -> None:
+        service = self._home.service
+        meanwhile = f"Deciding: {self._answers}…" if self._answers else ""
+        with self._screen.step("Decision", meanwhile) as step:
+            if self._answers is not None:
+                decide_by_script(self._answers, run, service, identity)
+                step.says = f"{self._answers}, by script"
+            else:
+                Watch(run, service, identity, self._screen).until_closed()
+                step.says = "made and carried out"
+
+    def _say_how_to_go_on(self, asked: Asked) -> None:
+        self._screen.say()
+        self._screen.say("Stopped; nothing is left running.")
+        self._screen.say(
+            f"The request for {asked.ticket} waits: `{placet()} demo` goes on with it."
+        )
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let TERM and HUP unwind the stack like Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {n: signal.signal(n, stop) for n in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
