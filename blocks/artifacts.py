@@ -38,12 +38,15 @@ class ArtifactStore:
     def put(
         self, data: bytes, kind: Kind, media_type: str = "application/json"
     ) -> StoredArtifact:
-        """Keep bytes and say how they are found again; the same bytes are kept once."""
+        """Keep bytes and say how they are found again; the same bytes are kept once.
+
+        Where bytes lie that were altered since, they are put right: a ref means these.
+        """
         digest = canonical.digest("artifact", data)
         ref = f"{kind}/{digest}"
         path = self._path(ref)
         try:
-            if not self.filesystem.exists(path):
+            if not self._holds(path, data):
                 self._write(path, data)
         except OSError as error:
             raise self._unavailable(error) from error
@@ -87,6 +90,12 @@ class ArtifactStore:
             raise NotFound(f"{ref!r} is not the ref of an artifact.")
         _ = self.filesystem
         return f"{self._root}/{kind}/{name[:2]}/{name}"
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        try:
+            return bool(self.filesystem.cat_file(path) == data)
+        except FileNotFoundError:
+            return False
 
     def _write(self, path: str, data: bytes) -> None:
         """Whole or not at all: a reader never meets half an artifact."""

@@ -105,6 +105,7 @@ class Desk:
             who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
             if isinstance(who, Denied):
                 return _turn_away(tx, handed, [_denied(handed, who)])
+            session = sessions.load(tx, session.workflow)
             return _take(tx, session, domain, who, handed, judged)
 
     def _look(

@@ -68,6 +68,7 @@ def pass_gate(
         raise Refused(f"Claim {claim_id} is not for {tool}.", code="not_claimed")
     stored = facts.read_stored(artifacts, domain.adapter, snapshot)
     with ledger.write() as tx:
+        session = sessions.load(tx, claim.workflow)
         refused = claims.dispatch(tx, claim, session, stored, domain)
     if refused is not None:
         codes = ", ".join(reason.code for reason in refused.answer.reasons)

@@ -4,6 +4,8 @@ Prefect is imported only here and only when a run is touched; nothing in here is
 evidence. Every answer is read back: a refused change comes as HTTP 200.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 from uuid import UUID
 
@@ -82,7 +84,8 @@ def _deployment(client: Any) -> Any:
         ) from error
 
 
-def _client() -> Any:
+@contextmanager
+def _client() -> Iterator[Any]:
     """A synchronous client for the configured server; never one that starts its own."""
     import httpx
     from prefect.client.orchestration import get_client
@@ -95,13 +98,13 @@ def _client() -> Any:
             code="no_prefect_server",
             hint="Set PREFECT_API_URL, or submit with --local.",
         )
-    client = get_client(sync_client=True)
-    try:
-        client.hello().raise_for_status()
-    except httpx.HTTPError as error:
-        raise Unavailable(
-            f"The Prefect server {url} does not answer.",
-            code="prefect_unreachable",
-            hint="Nothing was started. Check PREFECT_API_URL and the server.",
-        ) from error
-    return client
+    with get_client(sync_client=True) as client:
+        try:
+            client.hello().raise_for_status()
+        except httpx.HTTPError as error:
+            raise Unavailable(
+                f"The Prefect server {url} does not answer.",
+                code="prefect_unreachable",
+                hint="Nothing was started. Check PREFECT_API_URL and the server.",
+            ) from error
+        yield client

@@ -31,6 +31,8 @@ class Demo:
 
     def run(self, ticket: Path | None) -> Ending:
         """From the ticket to the end of its request; nothing is left running."""
+        words = "A ticket, a draft, your decision, a mail: all of it on this machine."
+        self._screen.say(words, "bold")
         with ExitStack() as parts:
             parts.enter_context(_ended_by_signals())
             parts.enter_context(self._home.alone())
@@ -65,7 +67,7 @@ class Demo:
         self._draft(run)
         self._decide(run, identity)
         ending = ending_of(home.service, asked.workflow, mailbox)
-        tell(ending, screen, mailbox.folder)
+        tell(ending, screen, home.service, mailbox.folder)
         return ending
 
     def _show_ticket(self, asked: Asked, goes_on: bool) -> None:
@@ -91,7 +93,7 @@ class Demo:
             run.wait(lambda: run.is_closed() or run.is_asking())
             step.says = "made; the run waits for a person"
             if run.is_closed():
-                step.says = "no person had to be asked"
+                step.says = "nothing more had to be asked"
 
     def _decide(self, run: DemoRun, identity: Identity) -> None:
         service = self._home.service

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from channels.demo_mailbox import Mailbox
-from channels.demo_screen import Screen, near, placet
+from channels.demo_screen import Screen, command, near
 from channels.service import Service
 from policies import canonical
 from policies.errors import PlacetError
@@ -59,7 +59,7 @@ def ending_of(service: Service, workflow: str, mailbox: Mailbox) -> Ending:
     )
 
 
-def tell(ending: Ending, screen: Screen, outbox: Path) -> None:
+def tell(ending: Ending, screen: Screen, service: Service, outbox: Path) -> None:
     """Print the sent messages and their path, or why nothing was sent."""
     if not ending.sent:
         screen.say(f"The request is {ending.status}: {'; '.join(ending.closing)}.")
@@ -77,7 +77,8 @@ def tell(ending: Ending, screen: Screen, outbox: Path) -> None:
         screen.say(f"  {'kept':<10} {near(outbox / mail.file)}")
     screen.say()
     reference = ending.sent[0].message_id if ending.sent else ending.workflow_id
-    screen.say(f"Every step of it: {placet()} audit show '{reference}'", "dim")
+    screen.say("Every step of it:", "bold")
+    screen.say(f"  {command(service, 'audit', 'show', reference)}")
 
 
 def _sent(
@@ -130,8 +131,8 @@ def _made(version: dict[str, Any]) -> str:
         return f"made by {version['made_by']}, payload {payload}"
     source = _short(made["user_input"]["digest"])
     return (
-        f"drafted by the model {made['model']} ({made['route']}) from the input "
-        f"{source}, payload {payload}"
+        f"drafted by {made['model']} ({made['route']}) from input {source}, "
+        f"payload {payload}"
     )
 
 

@@ -22,6 +22,7 @@ from policies.visible import make_visible
 
 STEPS = 6
 _TITLE = 15
+_WORTH_TELLING = 0.1
 _MAX_TICKET_LINES = 12
 
 
@@ -50,10 +51,12 @@ class Screen:
         busy = self.console.status(Text(meanwhile)) if meanwhile else nullcontext()
         with busy:
             yield step
-        seconds = f"  {time.monotonic() - began:.1f} s"
+        seconds = time.monotonic() - began
         head = Text(f"{self._number}/{STEPS} ", style="dim")
         head.append(f"{title:<{_TITLE}}", style="bold")
-        head.append(make_visible(step.says)).append(seconds, style="dim")
+        head.append(make_visible(step.says))
+        if seconds >= _WORTH_TELLING:
+            head.append(f"  {seconds:.1f} s", style="dim")
         self.console.print(head, soft_wrap=True)
 
     def quote(self, title: str, text: str, most: int | None = None) -> None:
@@ -68,7 +71,8 @@ class Screen:
         """Print what the customer wrote."""
         sender, subject = ticket["sender"], ticket["subject"] or "(no subject)"
         title = f"{sender}: {subject}"
-        self.quote(title, str(ticket["message"]).rstrip(), _MAX_TICKET_LINES)
+        text = str(ticket["message"]).replace("\r\n", "\n").rstrip()
+        self.quote(title, text, _MAX_TICKET_LINES)
 
     def asks(self, scene: Scene, service: Service) -> None:
         """Print what waits for a person: drafts with their risk, and questions."""
@@ -102,23 +106,23 @@ class Screen:
             grid.add_row(Text(name), Text(value, overflow="fold"))
         self.console.print(grid)
         self.say("In another terminal:")
-        self.say(f"  {review_command(scene, service, identity)}")
+        item = [scene.items[0].id] if len(scene.items) == 1 else []
+        line = ["review", *item, "--as", identity.reviewer]
+        self.say(f"  PLACET_TOKEN={identity.token} {command(service, *line)}")
         self.say()
 
 
-def review_command(scene: Scene, service: Service, identity: Identity) -> str:
-    """The line that reviews this request in another terminal of this machine."""
-    given = {
+def command(service: Service, *words: str) -> str:
+    """A line that works in another terminal of this machine, on the same ledger."""
+    places = {
         name: os.environ[name]
-        for name in ("PLACET_HOME", "PLACET_DATABASE_URL", "PLACET_ARTIFACTS")
+        for name in ("PLACET_DATABASE_URL", "PLACET_ARTIFACTS")
         if name in os.environ
     }
-    if "PLACET_HOME" in given:
-        given["PLACET_HOME"] = str(service.services.settings.home)
-    given["PLACET_TOKEN"] = identity.token
-    before = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
-    item = [scene.items[0].id] if len(scene.items) == 1 else []
-    return " ".join([*before, placet(), "review", *item, "--as", identity.reviewer])
+    if "PLACET_HOME" in os.environ:
+        places["PLACET_HOME"] = str(service.services.settings.home)
+    set_to = [f"{name}={shlex.quote(value)}" for name, value in places.items()]
+    return " ".join([*set_to, placet(), *map(shlex.quote, words)])
 
 
 def placet() -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from policies import canonical
 from policies.packet import as_text
-from policies.plan import PacketItem, ReviewPacket
+from policies.plan import PacketField, PacketItem, ReviewPacket
 from policies.visible import make_visible
 
 
@@ -30,10 +30,9 @@ def print_packet(packet: ReviewPacket, console: Console | None = None) -> None:
 
 
 def _item(number: int, item: PacketItem) -> RenderableType:
-    parts: list[RenderableType] = [_facts(item), _plain("Why", item.rationale)]
-    for field in item.fields:
-        name = field.name + (" (editable)" if field.editable else "")
-        parts.append(_plain(name, as_text(field)))
+    facts = Padding(_facts(item), (0, 0, 1, 0))
+    parts: list[RenderableType] = [facts, _plain("Why", item.rationale)]
+    parts += [_field(field) for field in item.fields]
     if item.diff:
         parts.append(_plain("What changed since the last version", item.diff))
     for piece in item.evidence:
@@ -61,6 +60,16 @@ def _facts(item: PacketItem) -> Table:
     grid = Table.grid(padding=(0, 2))
     for name, value in rows:
         grid.add_row(Text(name, style="bold"), Text(make_visible(value)))
+    return grid
+
+
+def _field(field: PacketField) -> RenderableType:
+    name = make_visible(field.name) + (" (editable)" if field.editable else "")
+    text = as_text(field)
+    if field.multiline or "\n" in text:
+        return Padding(_plain(name, text), (1, 0, 0, 0))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row(Text(name, style="bold"), Text(make_visible(text)))
     return grid
 
 

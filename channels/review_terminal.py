@@ -1,7 +1,4 @@
-"""The person at the terminal: shown things safely, asked one line at a time.
-
-What they typed before a question was put is thrown away: a verdict is on what was seen.
-"""
+"""The person at the terminal: shown things safely, asked one line at a time."""
 
 import getpass
 import os
@@ -44,8 +41,10 @@ class Terminal:
         self.console.print(Rule(Text(make_visible(text), style="bold"), align="left"))
 
     def show(self, packet: ReviewPacket) -> None:
-        """Print a packet."""
+        """Print a packet. What was typed before it could be seen is thrown away."""
         print_packet(packet, self.console)
+        if sys.stdin.isatty():
+            _forget_typed_ahead()
 
     @contextmanager
     def busy(self, text: str) -> Iterator[None]:
@@ -64,8 +63,6 @@ class Terminal:
 
     def ask(self, prompt: str) -> str:
         """One line, without white space around it."""
-        if sys.stdin.isatty():
-            _forget_typed_ahead()
         self.console.print(Text(make_visible(prompt)), end=" ", soft_wrap=True)
         line = self._line().strip()
         if not sys.stdin.isatty():
@@ -102,8 +99,8 @@ class Terminal:
         return changed if text.endswith("\n") else changed.removesuffix("\n")
 
     def _lines(self, name: str, text: str) -> str:
-        self.say(f"{name}: type the whole new text and end it with a line that is")
-        self.say(f"only {END!r}. A {END!r} at once keeps it as it is.")
+        self.say(f"{name}: type the whole new text, then {END!r} on a line of its own.")
+        self.say(f"{END!r} at once keeps it as it is. With EDITOR set, that is used.")
         lines: list[str] = []
         while (line := self._line()) != END:
             lines.append(line)

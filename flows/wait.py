@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import anyio
 from httpx import HTTPError
 from prefect.client.utilities import get_or_create_client
 from prefect.exceptions import FlowPauseTimeout, PrefectHTTPStatusError
@@ -37,6 +38,7 @@ _LONGEST = 7 * 24 * 3600.0
 # what counts, and a run that Prefect fails at the same moment helps nobody.
 _GRACE = 24 * 3600.0
 _LONG_POLL = 5.0
+_NO_SERVER = (HTTPError, PrefectHTTPStatusError)
 # Its signature says whole seconds; it takes any number.
 _pause: Any = apause_flow_run
 
@@ -59,12 +61,15 @@ async def wait_for(
         if asking is None:
             return work
         values = await _show(services, asking, kind)
+        if values is None:
+            time_is_over = await _make_running(run)
+            values = await _stored_answer(asking.pause)
+            if time_is_over and values is None and kind == "hot":
+                kind = "suspended" if run.deployed else "long"
         if values is not None:
             work = waiting.take_answer(services, work, asking.form, values)
             await _forget_answer(asking.pause)
             kind = "hot"
-        elif await _make_running(run) and kind == "hot":
-            kind = "suspended" if run.deployed else "long"
         waiting.end_pause(services, work, asking.pause)
 
 
@@ -108,8 +113,9 @@ async def _show(
                     poll_interval=settings.poll_seconds if hot else _LONG_POLL,
                     key=asking.pause.key,
                 )
-    except (FlowPauseTimeout, ValidationError):
-        # Its time is over, or it was woken from outside without an answer.
+    except (FlowPauseTimeout, ValidationError, *_NO_SERVER):
+        # Its time is over, or it was woken from outside without an answer, or the
+        # server went away: its form's answer, if any, is read when it is back.
         return None
     return answer.model_dump(mode="json")
 
@@ -137,7 +143,7 @@ async def _forget_answer(pause: PauseRow) -> None:
         await adelete_flow_run_input(
             _response_key(pause), flow_run_id=UUID(pause.flow_run_id)
         )
-    except (HTTPError, PrefectHTTPStatusError):
+    except _NO_SERVER:
         # The code in it is used up; nothing depends on its being gone.
         return
 
@@ -153,6 +159,15 @@ async def _make_running(run: FlowRun) -> bool:
     A pause whose time is over leaves the run Paused, and a click that came too late
     makes it Failed; the next pause would end the process in both.
     """
+    while True:
+        try:
+            return await _try_to_make_running(run)
+        except _NO_SERVER:
+            # A wait outlives the server's restart; the decision is in the ledger.
+            await anyio.sleep(_LONG_POLL)
+
+
+async def _try_to_make_running(run: FlowRun) -> bool:
     # The run's own client: a new one loads all certificates, 28 ms of CPU.
     client, _ = get_or_create_client()
     state = (await client.read_flow_run(run.id)).state

@@ -12,10 +12,10 @@ import json
 from policies import canonical
 from policies.errors import NotStrictJson
 from policies.interaction import Interaction
-from policies.plan import PacketField, PacketItem, ReviewPacket
+from policies.plan import PacketEvidence, PacketField, PacketItem, ReviewPacket
 from policies.tool import ToolSpec
 from policies.value import Json
-from policies.visible import fenced, inline_code
+from policies.visible import COLUMNS, columns, fenced, inline_code
 
 
 def fields_of(tool: ToolSpec, payload: dict[str, Json]) -> tuple[PacketField, ...]:
@@ -101,12 +101,7 @@ def as_markdown(
     parts = []
     if notice:
         parts += ["## ⚠ Not recorded yet", fenced(notice)]
-    parts += [
-        "## Request",
-        f"Workflow {inline_code(packet.workflow)}, tenant {inline_code(packet.tenant)},"
-        f" asked for by {inline_code(packet.requested_by)}.",
-        fenced(packet.summary),
-    ]
+    parts += ["## Request", *_request(packet)]
     for number, item in enumerate(packet.items, start=1):
         parts += _item(number, item)
     for question in questions:
@@ -114,40 +109,66 @@ def as_markdown(
     return "\n\n".join(parts)
 
 
+def _request(packet: ReviewPacket) -> list[str]:
+    return _sentence(
+        ("", packet.summary),
+        ("asked for by ", packet.requested_by),
+        ("for tenant ", packet.tenant),
+        ("as workflow ", packet.workflow),
+    )
+
+
 def _item(number: int, item: PacketItem) -> list[str]:
-    payload = item.payload
     parts = [
-        f"## {number}. {_heading(item)}",
-        _table(
-            ("Item", item.item),
-            ("Tool", item.tool),
-            (
-                "Version",
-                f"v{payload.version}, shown as {canonical.short(item.snapshot)}",
-            ),
-            ("Payload", payload.hash),
-            ("Acts on", _resource(item)),
-            ("Can be undone", item.reversible),
-            ("Decide by", f"{item.deadline:%Y-%m-%d %H:%M} UTC"),
-            ("Lasts", f"{item.term_seconds // 60} minutes after approval"),
-        ),
-        f"**Why:** {inline_code(item.rationale)}",
+        f"## {number}. {item.title} ({item.risk_level} risk)",
+        *_facts(item),
+        *_said("**Why:**", item.rationale),
         "### What will be done",
     ]
     for field in item.fields:
         parts += [] if field.editable else _field(field)
     parts.append("### Evidence")
     for piece in item.evidence:
-        seen = piece.evidence
-        words = f"{piece.name} v{seen.version}, {canonical.short(seen.digest)}"
-        parts += [inline_code(words), fenced(piece.text)]
+        parts += _evidence(piece)
     parts += ["### Risk and policy", f"**{item.risk_level}**: " + _reasons(item)]
     if item.diff:
         parts += ["### What changed since the last version", fenced(item.diff)]
     parts.append("### What can be edited")
     for field in item.fields:
         parts += _field(field) if field.editable else []
+    version = item.payload.version
+    parts += [f"All of it together is payload v{version}:", fenced(item.payload.hash)]
     return parts
+
+
+def _facts(item: PacketItem) -> list[str]:
+    """What there is to know of an item before its texts, in a table.
+
+    A fact that a cell would hide the end of stands whole below the table.
+    """
+    intent = item.intent
+    version = intent.resource_version
+    shown = f"v{item.payload.version}, shown as {canonical.short(item.snapshot)}"
+    rows = (
+        ("Version", shown),
+        ("Tool", item.tool),
+        ("Acts on", intent.resource),
+        ("At version", "none: it must not exist" if version is None else f"{version}"),
+        ("Only if", intent.precondition),
+        ("Can be undone", item.reversible),
+        ("Decide by", f"{item.deadline:%Y-%m-%d %H:%M} UTC"),
+        ("Lasts", f"{item.term_seconds // 60} minutes after approval"),
+        ("Item", item.item),
+    )
+    short = [row for row in rows if _fits(row[1], _CELL)]
+    long = [row for row in rows if row not in short]
+    return [_table(short), *(part for n, text in long for part in _said(n, text))]
+
+
+def _evidence(piece: PacketEvidence) -> list[str]:
+    seen = piece.evidence
+    words = f"version {seen.version}, digest `{canonical.short(seen.digest)}`:"
+    return [*_said("", piece.name), words, fenced(piece.text)]
 
 
 def _question(question: Interaction) -> list[str]:
@@ -155,21 +176,9 @@ def _question(question: Interaction) -> list[str]:
     parts = [f"## Question {inline_code(question.id)}", fenced(question.question)]
     if question.detail:
         parts.append(fenced(question.detail))
-    parts += [
-        f"- {inline_code(option.value)}: {inline_code(option.label)}"
-        for option in question.options
-    ]
+    for option in question.options:
+        parts += _said(inline_code(option.value), option.label)
     return parts
-
-
-def _heading(item: PacketItem) -> str:
-    return f"{item.title} ({item.risk_level} risk)"
-
-
-def _resource(item: PacketItem) -> str:
-    version = item.intent.resource_version
-    words = "which must not exist" if version is None else f"at version {version}"
-    return f"{item.intent.resource} {words}; {item.intent.precondition}"
 
 
 def _reasons(item: PacketItem) -> str:
@@ -180,16 +189,40 @@ def _reasons(item: PacketItem) -> str:
 
 def _field(field: PacketField) -> list[str]:
     # A name can be hostile too, where an input takes fields that its model lacks.
-    name = f"**{inline_code(field.name)}**" + (" (editable)" if field.editable else "")
+    name = f"**{inline_code(field.name)}**"
     text = as_text(field)
-    if field.multiline or "\n" in text:
+    if field.multiline:
         return [name, fenced(text)]
-    return [f"{name}: {inline_code(text)}"]
+    return _said(name, text)
 
 
-def _table(*rows: tuple[str, str]) -> str:
+# What Prefect's older page shows of code in a table; it wraps none anywhere.
+_CELL = 40
+
+
+def _said(name: str, text: str) -> list[str]:
+    """A short text on the line of its name, another one whole in a block below."""
+    return [f"{name} {inline_code(text)}"] if _fits(text) else [name, fenced(text)]
+
+
+def _sentence(*said: tuple[str, str]) -> list[str]:
+    """Short texts in one sentence; each other one whole in a block below."""
+    short = [words + inline_code(text) for words, text in said if _fits(text)]
+    long = [(words, text) for words, text in said if not _fits(text)]
+    parts = [", ".join(short)] if short else []
+    for words, text in long:
+        parts += [words, fenced(text)]
+    return parts
+
+
+def _fits(text: str, most: int = COLUMNS) -> bool:
+    return "\n" not in text and columns(inline_code(text)) <= most
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    """The first row is the head: Markdown has no table without one."""
     lines = [f"| {name} | {inline_code(value)} |" for name, value in rows]
-    return "\n".join(["| | |", "|---|---|", *lines])
+    return "\n".join([*lines[:1], "|---|---|", *lines[1:]])
 
 
 def _mark(value: Json) -> str:

@@ -5,6 +5,7 @@ Letters of right-to-left scripts still run right to left: a page isolates each t
 """
 
 import re
+import unicodedata
 
 # Code points a reader cannot see, or that move what is seen. Spelt out, for the
 # standard library knows categories but not Default_Ignorable_Code_Point, and changes
@@ -32,8 +33,9 @@ _HIDDEN = re.compile(
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _UNSAFE_INLINE = re.compile(r"[\n|]|\A | \Z")
 _BACKTICKS = re.compile("`+")
-COLUMNS = 55
+COLUMNS = 54
 """What Prefect's older page shows of a code block's line without scrolling."""
+_TAB = 8
 GOES_ON = "↪ "
 _MARK_OF_OURS = re.compile("↪")
 
@@ -81,14 +83,33 @@ def inline_code(text: str) -> str:
     return fence + (pad + shown + pad or " ") + fence
 
 
+def columns(text: str) -> int:
+    """How many columns a line takes at most, in a font of equal widths."""
+    if text.isascii() and "\t" not in text:
+        return len(text)
+    return sum(map(_width, text))
+
+
+def _width(char: str) -> int:
+    if char == "\t":
+        return _TAB
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
 def _folded(line: str) -> str:
-    parts, rest = [], line
-    while len(rest) > COLUMNS:
-        space = rest.rfind(" ", len(GOES_ON) + 1, COLUMNS)
-        cut = space + 1 if space > 0 else COLUMNS
-        parts.append(rest[:cut])
-        rest = GOES_ON + rest[cut:]
-    return "\n".join((*parts, rest))
+    """The line in parts that fit, broken behind a space where one is near."""
+    parts: list[str] = []
+    start = space = width = 0
+    for place, char in enumerate(line):
+        width += _width(char)
+        while width > COLUMNS:
+            cut = space or place
+            parts.append(line[start:cut])
+            start, space = cut, 0
+            width = len(GOES_ON) + columns(line[start : place + 1])
+        if char == " " and place - start > len(GOES_ON):
+            space = place + 1
+    return f"\n{GOES_ON}".join((*parts, line[start:]))
 
 
 def _mark(found: re.Match[str]) -> str:

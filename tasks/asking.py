@@ -160,7 +160,7 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
             domain,
             policy,
             action=action.id,
-            version=item.version + 1,
+            version=items.next_version(tx, item),
             evidence=evidence_of(work),
             provenance=before.provenance,
             made_by="system",

@@ -36,21 +36,16 @@ def _claim(services: Services, work: Work, item_id: str) -> Claim | None:
     with services.ledger.write() as tx:
         sessions.renew(tx, work.workflow, work.held.token, seconds)
         item = items.load(tx, item_id, lock=True)
-        claim = claims.claim(
-            tx,
-            work.session,
-            item,
-            stored,
-            domain,
-            owner=owner(),
-            seconds=seconds,
-        )
-        if isinstance(claim, claims.Refused):
-            return None
-        if claim.state == "claimed" and claim.token and claim.claimed_at != tx.now:
+        snapshot = items.version_of(tx, item_id, item.version).snapshot
+        existing = claims.find(tx, snapshot.scope, snapshot.key)
+        if existing is not None and existing.state == "claimed":
             # Whoever claimed it has lost the session's lease to us: it is fenced off.
-            return claims.take_over(tx, claim, owner(), seconds)
-        return claim
+            return claims.take_over(tx, existing, owner(), seconds)
+        session = sessions.load(tx, work.workflow)
+        claim = claims.claim(
+            tx, session, item, stored, domain, owner=owner(), seconds=seconds
+        )
+        return None if isinstance(claim, claims.Refused) else claim
 
 
 def _act(services: Services, work: Work, claim: Claim) -> None:
@@ -69,7 +64,7 @@ def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
         )
     tools = tools_of(services, work.session.domain)
     with services.ledger.read() as tx:
-        tool = items.load(tx, claim.item).action_type
+        tool = items.version_of(tx, claim.item, claim.version).snapshot.tool
     try:
         return cast(Result, tools.EFFECTS[tool](services, claim.id, claim.token))
     except Refused as error:

@@ -4,7 +4,15 @@ from datetime import datetime
 
 from blocks import packets
 from blocks.desk import HandedIn, NotTaken
-from blocks.ledger import facts, items, questions, resumes, rounds, verdicts
+from blocks.ledger import (
+    facts,
+    items,
+    questions,
+    resumes,
+    rounds,
+    sessions,
+    verdicts,
+)
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
 from blocks.ledger.people import CodeProof
@@ -198,9 +206,8 @@ def _resume(services: Services, work: Work) -> Work:
     assert pending is not None
     with services.ledger.write() as tx:
         questions.lapse(tx, work.workflow, also_untimed=True)
-        binding = resumes.claim_or_get(
-            tx, work.held, work.session, pending, domain, stored
-        )
+        session = sessions.load(tx, work.workflow)
+        binding = resumes.claim_or_get(tx, work.held, session, pending, domain, stored)
     with services.ledger.write() as tx:
         result, words = _review_result(tx, work.workflow)
         state = work.state.model_copy(

@@ -24,6 +24,7 @@ from blocks.ledger.items import Item, Version
 from blocks.ledger.people import CodeProof, Proof, TokenProof
 from blocks.mail_settings import MailSettings
 from blocks.settings import Settings
+from blocks.support_email import store
 from blocks.vault import Vault
 from policies.access import Channel
 from policies.decision import Block, CallTool, Complete, Decision, Fail
@@ -31,7 +32,7 @@ from policies.interaction import Interaction
 from policies.plan import ItemVerdict, VerdictWord
 from policies.policy import Policy, Role
 from policies.value import Json
-from tasks import deciding, opening, steps, waiting
+from tasks import asking, deciding, opening, steps, waiting
 from tasks.services import Services
 from tasks.waiting import PREFECT_FORM, Asking
 from tasks.work import Work, reload
@@ -167,6 +168,11 @@ class World:
         assert isinstance(first, dict)
         self.load(tickets=[{**first, "id": ticket, **fields}])
 
+    def edit_address(self, customer: str, address: str) -> None:
+        """Let a customer have another address."""
+        with self.ledger.write() as tx:
+            store.change_address(tx, customer, address)
+
     # A request, point by point
 
     def opened(self, request_id: str = "request-1", **request: Json) -> Work:
@@ -216,10 +222,17 @@ class World:
         """What the wait does each time it comes round."""
         return waiting.next_form(self.services, work, asked, FLOW_RUN, "long")
 
+    def refreshed(self, work: Work) -> tuple[Work, Asking]:
+        """The form again, after facts have moved under the reviewer."""
+        renewed = asking.refresh_items(self.services, reload(self.services, work.held))
+        work, shown = self.next_form(renewed)
+        assert shown is not None
+        return work, shown
+
     def asked(self, request_id: str = "request-1", **request: Json) -> Work:
         """A request that waits at its form."""
-        work, asking = self.form(self.opened(request_id, **request))
-        assert asking is not None
+        work, shown = self.form(self.opened(request_id, **request))
+        assert shown is not None
         return work
 
     def approved(self, request_id: str = "request-1", **request: Json) -> Work:
@@ -243,8 +256,8 @@ class World:
 
     def resume(self, work: Work) -> Work:
         """What the flow does once the round is settled."""
-        work, asking = self.next_form(reload(self.services, work.held))
-        assert asking is None
+        work, shown = self.next_form(reload(self.services, work.held))
+        assert shown is None
         return work
 
     def claim(self, work: Work, owner: str = "tests") -> Claim | claims.Refused:

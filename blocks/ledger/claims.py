@@ -297,7 +297,7 @@ def _refused(
 
 def _note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> None:
     snapshot = items.version_of(tx, held.item, held.version)
-    flow_run = sessions.load(tx, held.workflow).flow_run_id
+    flow_run = sessions.flow_run_of(tx, held.workflow)
     audit.append(
         tx,
         held.workflow,

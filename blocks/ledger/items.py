@@ -209,6 +209,11 @@ def versions(tx: Transaction, item: str) -> tuple[Version, ...]:
     return tuple(_version(row) for row in tx.all(_VERSIONS, {"item": item}))
 
 
+def next_version(tx: Transaction, item: Item) -> int:
+    """One above every version there is, shown or not: no number is used twice."""
+    return versions(tx, item.id)[-1].version + 1
+
+
 def move(
     tx: Transaction, item: Item, event: Event, to: State | None = None, **values: Any
 ) -> Item:
@@ -225,7 +230,8 @@ def move(
         raise Conflict(
             f"Item {item.id} has moved on meanwhile.", code="already_decided"
         )
-    return load(tx, item.id)
+    known = {name: values[name] for name in Item.model_fields if name in values}
+    return item.model_copy(update={**known, "state": target})
 
 
 def assign_and_open(tx: Transaction, item: Item, seen_by: str) -> Item:
@@ -267,7 +273,7 @@ def add_version(
     `told` is what the audit event says beside it, such as who decided on the edit.
     """
     _insert_version(tx, item.id, new)
-    moved = move(
+    move(
         tx,
         item,
         event,
@@ -298,19 +304,23 @@ def add_version(
         **version_facts(new),
         **told,
     )
-    return moved
+    return load(tx, item.id)
 
 
 def refuse(
     tx: Transaction, item: Item, answer: ReapprovalRequired | Blocked, moment: str
 ) -> Item:
-    """Do what follows from the guard's no: all reasons recorded, nothing sent."""
+    """Do what follows from the guard's no: all reasons recorded, nothing sent.
+
+    An item that was withdrawn, cancelled or expired meanwhile stays as it is.
+    """
     codes = [reason.code for reason in answer.reasons]
     to = answer.to or item.state
-    values: dict[str, Any] = {"held": codes}
+    values: dict[str, Any] = {"held": tuple(codes)}
     if to == State.REAPPROVAL_REQUIRED:
         values |= {"expires_at": None}
-    moved = move(tx, item, Event.GUARD_REFUSE, to, **values)
+    if Event.GUARD_REFUSE in lifecycle.allowed_events(item.state):
+        item = move(tx, item, Event.GUARD_REFUSE, to, **values)
     blocked = isinstance(answer, Blocked)
     audit.append(
         tx,
@@ -320,10 +330,10 @@ def refuse(
         action=item.action,
         moment=moment,
         reasons=[reason.model_dump() for reason in answer.reasons],
-        state=to,
+        state=item.state,
         **version_facts(version_of(tx, item.id, item.version)),
     )
-    return moved
+    return item
 
 
 def let_go(tx: Transaction, workflow: str) -> None:
@@ -354,7 +364,8 @@ def _expire(tx: Transaction, item: Item) -> Item:
 def cancel(tx: Transaction, workflow: str, actor: str, reason: str) -> tuple[Item, ...]:
     """Cancel every item of a workflow in which no effect can be under way."""
     cancelled = []
-    for item in of_workflow(tx, workflow):
+    for found in of_workflow(tx, workflow):
+        item = load(tx, found.id, lock=True)
         if Event.CANCEL in lifecycle.allowed_events(item.state):
             cancelled.append(cancel_one(tx, item, actor, reason))
     return tuple(cancelled)

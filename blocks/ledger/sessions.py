@@ -135,6 +135,13 @@ def load(tx: Transaction, workflow: str) -> Session:
     return _session(row)
 
 
+def flow_run_of(tx: Transaction, workflow: str) -> str | None:
+    """The flow run that works on a session, or did last."""
+    query = select(WorkflowSession.flow_run_id).where(WorkflowSession.id == workflow)
+    found: str | None = tx.run(query).scalar_one()
+    return found
+
+
 def load_state(tx: Transaction, workflow: str) -> RequestState:
     """The request's results so far."""
     found = tx.one(

@@ -350,7 +350,7 @@ def _edit(
         domain,
         policy,
         action=item.action,
-        version=item.version + 1,
+        version=items.next_version(tx, item),
         evidence=before.snapshot.evidence,
         provenance=before.provenance,
         made_by=acting.who.id,

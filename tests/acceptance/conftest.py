@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from channels.local_server import LocalServer
+from tests.acceptance.deployment import deploy, start_worker
+from tests.acceptance.installation import Installation
+from tests.smtp_server import RecordingServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -32,6 +36,37 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSe
     """One server for all tests; nothing is configured globally."""
     with LocalServer(tmp_path_factory.mktemp("prefect-server")) as server:
         yield server
+
+
+@pytest.fixture
+def installation(
+    prefect_server: LocalServer,
+    mail: RecordingServer,
+    tmp_path: Path,
+    sqlite_template: Path,
+) -> Iterator[Installation]:
+    """An installation of the test's own, on the one Prefect server."""
+    shutil.copyfile(sqlite_template, tmp_path / "placet.db")
+    made = Installation(tmp_path, prefect_server.api_url, mail)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def deployed(
+    prefect_server: LocalServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    sqlite_template: Path,
+) -> Iterator[Installation]:
+    """The installation behind the deployment, with its worker."""
+    folder = tmp_path_factory.mktemp("deployed")
+    shutil.copyfile(sqlite_template, folder / "placet.db")
+    with RecordingServer() as smtp:
+        made = Installation(folder, prefect_server.api_url, smtp)
+        deploy(made)
+        start_worker(made)
+        yield made
+        made.close()
 
 
 @pytest.fixture

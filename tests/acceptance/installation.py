@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pyotp
 
 from blocks.ledger import audit, items, people, sessions
@@ -67,7 +68,7 @@ class Installation:
         self, folder: Path, api_url: str, smtp: RecordingServer, **settings: str
     ) -> None:
         self.folder = folder
-        self.api_url = api_url
+        self.api = httpx.Client(base_url=api_url, trust_env=False, timeout=30)
         self.smtp = smtp
         self.env = _environment(folder, api_url, smtp.port, settings)
         with environment(self.env):
@@ -80,6 +81,7 @@ class Installation:
         end_all_with(f"PLACET_HOME={self.folder}")
         for child in self._children:
             child.stop()
+        self.api.close()
         self.services.ledger.engine.dispose()
 
     # People and records
@@ -155,10 +157,13 @@ class Installation:
         named = ("--request-id", request_id)
         return self.start("submit", "support_email", file, *named, "--local")
 
-    def submit(self, ticket: str, **fields: Json) -> tuple[str, str]:
+    def submit(self, ticket: str, request_id: str) -> tuple[str, str]:
         """`placet submit` through the deployment: workflow and flow run."""
-        file = self.write_request(ticket, **fields)
-        said = self.command("submit", "support_email", file, "--json").document
+        file = self.write_request(ticket)
+        named = ("--request-id", request_id)
+        answer = self.command("submit", "support_email", file, *named, "--json")
+        assert answer.code == 0, answer.err
+        said = answer.document
         return str(said["workflow_id"]), str(said["flow_run_id"])
 
     # Looking
@@ -198,7 +203,7 @@ class Installation:
         """The flow run that carries a request now."""
         found = self.session(workflow).flow_run_id
         assert found is not None
-        return PrefectRun(self.api_url, found)
+        return PrefectRun(self.api, found)
 
     def wait_until_asked(self, workflow: str) -> Form:
         """The form of a request, once it waits for a person."""

@@ -19,9 +19,9 @@ class Said(NamedTuple):
 class PrefectRun:
     """One flow run, seen through Prefect's API."""
 
-    def __init__(self, api_url: str, run_id: str) -> None:
+    def __init__(self, api: httpx.Client, run_id: str) -> None:
         self.id = run_id
-        self._api = httpx.Client(base_url=api_url, trust_env=False, timeout=30)
+        self._api = api
 
     def state(self) -> str:
         """The name of its state now."""

@@ -1,94 +1,52 @@
-"""Requests that real flow runs carry, and what becomes of them, seen from outside.
+"""Many requests of one installation, carried by one process, and people at their forms.
 
-One installation serves many tests: every request has a ticket, customers and mailboxes
-of its own.
+Each request has a ticket, customers and mailboxes of its own.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from email import message_from_bytes, policy
+from email.message import EmailMessage
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import pyotp
-from prefect.settings import PREFECT_API_URL, temporary_settings
-from pydantic import SecretStr
 
 from blocks import packets
-from blocks.ledger import audit, items, people, schema, sessions
-from blocks.ledger.database import open_ledger, utc_now
-from blocks.ledger.items import Item, Version
-from blocks.ledger.sessions import Session
-from blocks.settings import Settings
-from channels.local_server import LocalServer
-from channels.service import Service
+from blocks.ledger import items, people, sessions
+from blocks.ledger.database import utc_now
+from blocks.ledger.items import Item
 from policies.errors import NotFound
 from policies.value import Json
-from tasks.services import Services
 from tests.acceptance.eventually import eventually
+from tests.acceptance.installation import Installation, Person
 from tests.acceptance.prefect_form import Form, PrefectRun
-from tests.smtp_server import Received, RecordingServer
-from tests.world import SECRET_KEY, SEND, VAULT
+from tests.smtp_server import Received
 
 ROOT = Path(__file__).parents[2]
 MESSAGE = "Hello,\n\nwhere is my order 00048213?\n\nBest wishes\nAda"
 
 
-@dataclass(kw_only=True)
-class Person:
-    """A reviewer with what only they know."""
+class Carrier:
+    """The process that carries the requests; it ends with the block."""
 
-    id: str
-    token: str
-    seed: str
-    last_step: int = 0
-
-    def code(self) -> str:
-        """A one-time code that was not used before; a third one has to be waited for."""
-        self.last_step = max(self.last_step + 1, people.step_at(utc_now()))
-        # The code of the next step is taken as well, a later one is not.
-        eventually(lambda: self.last_step <= people.step_at(utc_now()) + 1)
-        return pyotp.TOTP(self.seed).generate_otp(self.last_step)
-
-    def wrong_code(self) -> str:
-        """Six digits that are not theirs for some minutes."""
-        now = people.step_at(utc_now())
-        clock = pyotp.TOTP(self.seed)
-        right = {clock.generate_otp(now + step) for step in range(-2, 20)}
-        return next(c for c in ("100000", "200000", *map(str, range(300_000, 300_099))) if c not in right)
-
-
-class Office:
-    """An installation with a ledger of its own and a process that carries requests."""
-
-    def __init__(
-        self, folder: Path, server: LocalServer, mail: RecordingServer
-    ) -> None:
-        self.server = server
-        self.mail = mail
-        self.log = folder / "requests.log"
-        self._environment = _environment(folder, server, mail)
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self.log = installation.folder / "requests.log"
         self._numbers = count(1)
-        key = SecretStr(SECRET_KEY)
-        self.services = Services(Settings(home=folder, secret_key=key))
-        self.services.vault = VAULT
-        self.service = Service(self.services)
 
     def __enter__(self) -> Self:
-        schema.upgrade(open_ledger(self.services.settings.database_url))
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.acceptance.request_runner"],
                 cwd=ROOT,
-                env=self._environment,
+                env=self.installation.env,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -104,36 +62,19 @@ class Office:
     ) -> None:
         self._process.kill()
         self._process.communicate()
-        self.services.ledger.engine.dispose()
-
-    def reviewer(self) -> Person:
-        """Another reviewer."""
-        name = f"reviewer-{next(self._numbers)}"
-        with self.services.ledger.write() as tx:
-            _, told = people.add(
-                tx,
-                VAULT,
-                reviewer=name,
-                tenant="main",
-                role="reviewer",
-                permissions=(SEND,),
-                actor="tests",
-            )
-        return Person(id=name, token=told.token, seed=told.seed)
 
     def start(
         self,
-        *,
-        names: tuple[str, ...] = ("Ada Lindqvist",),
-        message: str = MESSAGE,
+        *names: str,
         subject: str = "Where is my order?",
+        message: str = MESSAGE,
         suggested_reply: str = "",
     ) -> UnderWay:
         """A request to answer a new ticket, to a new customer for each name."""
         number = next(self._numbers)
         customers: list[dict[str, Json]] = [
             {"id": f"C-{number}-{n}", "name": name, "email": f"c{number}-{n}@mail.test"}
-            for n, name in enumerate(names, start=1)
+            for n, name in enumerate(names or ("Ada Lindqvist",), start=1)
         ]
         ticket: dict[str, Json] = {
             "id": f"T-{number}",
@@ -143,19 +84,17 @@ class Office:
             "message": message,
             "suggested_reply": suggested_reply,
         }
-        records: Json = {"customers": [*customers], "tickets": [ticket]}
-        self.service.load_records("support_email", records, "tests")
-        recipients = [row["id"] for row in customers]
-        request = {"ticket_id": ticket["id"], "recipients": recipients}
-        self._tell(f"request-{number}", request)
-        addresses = frozenset(str(row["email"]) for row in customers)
+        self.installation.load(customers=customers, tickets=[ticket])
+        ids = [customer["id"] for customer in customers]
+        self._tell(f"request-{number}", {"ticket_id": ticket["id"], "recipients": ids})
+        addresses = frozenset(str(customer["email"]) for customer in customers)
         return UnderWay(self, f"request-{number}", addresses)
 
     def let_go(self, request_id: str) -> None:
-        """Have the process stop carrying a request."""
+        """Stop carrying a request."""
         self._tell(request_id)
 
-    def check(self) -> None:
+    def check_alive(self) -> None:
         """Fail with what the process said, if it has ended."""
         assert self._process.poll() is None, self.log.read_text()
 
@@ -167,19 +106,21 @@ class Office:
 class UnderWay:
     """One request that is being carried."""
 
-    def __init__(self, office: Office, request_id: str, addresses: frozenset[str]) -> None:
-        self.office = office
+    def __init__(
+        self, carrier: Carrier, request_id: str, addresses: frozenset[str]
+    ) -> None:
         self.id = request_id
         self.workflow = sessions.workflow_id(request_id)
+        self._carrier = carrier
+        self._installation = carrier.installation
         self._addresses = addresses
         self._last: Form | None = None
 
     @cached_property
     def run(self) -> PrefectRun:
         """Its flow run, once it is there."""
-        session = eventually(self._session)
-        assert session.flow_run_id is not None
-        return PrefectRun(self.office.server.api_url, session.flow_run_id)
+        eventually(self._is_there)
+        return self._installation.run_of(self.workflow)
 
     def form(self) -> Form:
         """The next form that was not seen yet, once it is shown."""
@@ -188,25 +129,73 @@ class UnderWay:
         return self._last
 
     def ended(self) -> str:
-        """How the request ended, once it has and Prefect knows."""
-        self.run.wait_for("Completed", "Executed", "Rejected", "Cancelled")
-        session = self._session()
-        assert session is not None
-        return session.status
+        """How it has ended, once Prefect knows it too."""
+        eventually(lambda: self.run.state_type() in ("COMPLETED", "FAILED", "CRASHED"))
+        return self._installation.session(self.workflow).status
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Its items as they stand."""
+        return self._installation.items(self.workflow)
 
     @property
     def mails(self) -> list[dict[str, str]]:
-        """What its customers have received, in the fields of what was approved."""
-        received = self.office.mail.received
-        return [_read(m) for m in received if set(m.recipients) & self._addresses]
+        """What its customers have received."""
+        received = self._installation.smtp.received
+        return [_read(m) for m in received if self._addresses & set(m.recipients)]
 
-    def items(self) -> tuple[Item, ...]:
-        """Its items as they stand."""
-        with self.office.services.ledger.read() as tx:
-            return items.of_workflow(tx, self.workflow)
+    def mail_of(self, version: int = 1, item: int = 0) -> dict[str, str]:
+        """The mail that a version of an item stands for, as it is stored."""
+        services = self._installation.services
+        with services.ledger.read() as tx:
+            found = items.version_of(tx, self.items[item].id, version)
+        payload = packets.payload_of(services.artifacts, found)
+        names = ("sender", "recipient", "subject", "body")
+        return {name: str(payload[name]) for name in names}
 
-    def payload(self, version: int = 1, item: int = 0) -> dict[str, Json]:
-        """The payload of a version, as it is stored."""
-        with self.office.services.ledger.read() as tx:
-            found = items.version_of(tx, self.items()[item].id, version)
-        return packets.payload_of(self.office.services.artifacts, found)
+    def told(self, event: str) -> list[dict[str, Json]]:
+        """The facts of every event of that name."""
+        return self._installation.told(self.workflow, event)
+
+    def _is_there(self) -> bool:
+        self._carrier.check_alive()
+        try:
+            return self._installation.session(self.workflow).flow_run_id is not None
+        except NotFound:
+            return False
+
+
+class Codes:
+    """One person's one-time codes, each of which is given out once."""
+
+    def __init__(self, seed: str) -> None:
+        self._clock = pyotp.TOTP(seed)
+        self._last = 0
+
+    def next(self) -> str:
+        """A code that works now; the third within half a minute is waited for."""
+        step = max(self._last + 1, people.step_at(utc_now()))
+        # The code of the next step is taken as well, a later one is not.
+        eventually(lambda: step <= people.step_at(utc_now()) + 1)
+        self._last = step
+        return self._clock.generate_otp(step)
+
+    def wrong(self) -> str:
+        """Six digits that are none of their codes for some minutes."""
+        now = people.step_at(utc_now())
+        right = {self._clock.generate_otp(now + step) for step in range(-2, 20)}
+        return next(str(n) for n in range(100_000, 100_099) if str(n) not in right)
+
+
+def _read(mail: Received) -> dict[str, str]:
+    """A mail as its customer's program reads it, in the payload's fields."""
+    read = message_from_bytes(mail.content, EmailMessage, policy=policy.default)
+    content = read.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    assert [read["From"], read["To"]] == [mail.sender, *mail.recipients]
+    return {
+        "sender": mail.sender,
+        "recipient": str(read["To"]),
+        "subject": str(read["Subject"]),
+        "body": content.decode().replace("\r\n", "\n"),
+    }

@@ -94,6 +94,14 @@ def test_a_document_is_no_answer() -> None:
     assert judged == NotAccepted(reason="the answer is longer than 10000 characters")
 
 
+@pytest.mark.parametrize("value", ["a\x00b", "half a pair: \ud83d"])
+def test_what_no_database_can_keep_is_asked_again(value: str) -> None:
+    """I3: nothing fails on what a raw resume may send."""
+    judged = judge_answer(asked(), value)
+    assert isinstance(judged, NotAccepted)
+    assert "no text" in judged.reason
+
+
 def test_an_endless_wrong_option_is_not_repeated_in_full() -> None:
     judged = judge_answer(asked("SELECT", options=LOOKS), "x" * 5000)
     assert isinstance(judged, NotAccepted)

@@ -1,56 +1,32 @@
 """The packet shows everything that is hashed, in order, and nothing that is secret."""
 
 import json
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from pydantic import BaseModel, ConfigDict
 
 from policies.canonical import canonical_bytes, short
+from policies.interaction import Interaction, Option
 from policies.packet import as_markdown, as_text, difference, fields_of, readable
-from policies.plan import PacketEvidence, PacketItem, ReviewPacket
+from policies.plan import PacketItem
 from policies.tool import RiskTraits, ToolSpec
 from policies.value import Json
 from policies.visible import GOES_ON, make_visible
-from tests.cases import case_files, case_lines, needs_cases
 from tests.unit.values import (
-    EVIDENCE,
     INTENT,
-    PAYLOAD,
     field,
     json_objects,
     json_values,
     packet,
     packet_item,
-    texts,
     unhurried,
 )
 
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-HOSTILE = case_files("hostile", pattern="*.jsonl")
-OURS = {"fence", "code_inline", "paragraph_open", "paragraph_close", "inline"}
-markup = st.text(st.sampled_from("`#|<>[]()!*_~-\n\t &;{}\\"), min_size=1, max_size=12)
-BREAKOUTS = [
-    "# heading",
-    "[link](https://example.com)",
-    "![image](https://example.com/x.png)",
-    "<script>alert(1)</script>",
-    "a | b\n|---|---|\n| c | d |",
-    "```\n# out\n```",
-    "**approved**\n\n## 2. Another item",
-    "1. one\n2. two\n\n> quote\n\n---",
-    "`code` ``code``",
-    "{{7*7}} {% raw %}",
-    "x\n\n    indented",
-    "&lt;b&gt; &#x202e;",
-]
 
 
 class Payment(BaseModel):
@@ -75,49 +51,6 @@ TOOL = ToolSpec(
     multiline=("to",),
     secret=("pin",),
 )
-
-
-def outside_code(markdown: str) -> Counter[tuple[str, str]]:
-    """Every element and text of the page that does not stand in code."""
-    return Counter(_elements(MARKDOWN.parse(markdown)))
-
-
-def _elements(tokens: list[Token]) -> Iterator[tuple[str, str]]:
-    for token in tokens:
-        if token.type not in OURS:
-            yield token.type, token.content
-        yield from _elements(token.children or [])
-
-
-def packet_saying(text: str) -> ReviewPacket:
-    """A packet in which every text of an agent or customer is this one."""
-    item = packet_item(
-        item=text,
-        action=text,
-        tool=text,
-        rationale=text,
-        payload=PAYLOAD.model_copy(update={"hash": text}),
-        intent=INTENT.model_copy(update={"resource": text, "precondition": text}),
-        evidence=(PacketEvidence(name=text, evidence=EVIDENCE[0], text=text),),
-        reversible=text,
-        fields=(
-            field(text, text),
-            field("body", text, multiline=True),
-            field("deep", {text: [text]}),
-        ),
-        diff=text,
-    )
-    said = dict.fromkeys(("workflow", "summary", "requested_by", "tenant"), text)
-    return packet(item, item, **said)
-
-
-def breaks_out(text: str) -> bool:
-    """Whether a text adds, removes or changes anything outside of code."""
-    plain = "two\nlines" if "\n" in text else "plain"
-    harmless = as_markdown(packet_saying(plain), notice=plain)
-    return outside_code(as_markdown(packet_saying(text), notice=text)) != (
-        outside_code(harmless)
-    )
 
 
 # Order and completeness
@@ -150,6 +83,29 @@ def test_a_packet_is_read_in_one_order() -> None:
         "Risk and policy",
         "What can be edited",
     ]
+
+
+def test_many_items_have_numbers_that_match_the_form() -> None:
+    items: list[PacketItem] = [packet_item(item=f"it-{n}") for n in range(12)]
+    assert "12. Send a reply (medium risk)" in headings(as_markdown(packet(*items)))
+
+
+def test_questions_follow_with_what_there_is_to_look_at_and_to_choose() -> None:
+    """I1: a question in the same form as the verdicts is shown in full."""
+    question = Interaction(
+        id="revision",
+        type="REVIEW_DIFF",
+        target="ticket:t1",
+        question="It was revised.",
+        detail="-a\n+b",
+        options=(Option(value="looks right", label="It does"),),
+    )
+    shown = as_markdown(packet(packet_item()), "", (question,))
+    assert headings(shown)[-1] == "Question `revision`"
+    last = shown.partition("## Question `revision`")[2]
+    places = [last.find(s) for s in ("It was revised.", "-a\n+b", "- `looks right`: ")]
+    assert places == sorted(places)
+    assert places[0] > 0
 
 
 def test_the_version_digest_and_resource_are_told() -> None:
@@ -300,44 +256,3 @@ def test_evidence_that_is_no_object_is_shown_as_it_stands(
 @given(st.binary(max_size=60))
 def test_no_evidence_makes_the_packet_fail(document: bytes) -> None:
     assert isinstance(readable(document), str)
-
-
-# Hostile texts
-
-
-@pytest.mark.parametrize("text", BREAKOUTS)
-def test_no_text_leaves_its_place_in_the_packet(text: str) -> None:
-    """W3, Q8: headings, links, HTML and tables are those of a plain packet."""
-    assert not breaks_out(text)
-
-
-@unhurried
-@given(markup | texts.filter(bool))
-def test_no_text_at_all_changes_what_stands_outside_of_code(text: str) -> None:
-    assert not breaks_out(text)
-
-
-@needs_cases
-@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path.stem)
-def test_published_hostile_texts_stay_in_their_places(path: Path) -> None:
-    """Q8: as rationale, value, name, evidence, diff and notice."""
-    said = case_lines("hostile", path.name)
-    assert [case["id"] for case in said if breaks_out(case["text"])] == []
-
-
-def test_the_check_for_hostile_texts_bites() -> None:
-    title = packet(packet_item(title="[x](https://example.com)"))
-    assert outside_code(as_markdown(title)) != outside_code(
-        as_markdown(packet(packet_item(title="plain")))
-    )
-
-
-def test_a_hidden_character_is_seen_wherever_it_stands() -> None:
-    told = as_markdown(packet_saying("pay\u202e001"), notice="pay\u202e001")
-    assert "\u202e" not in told
-    assert told.count("pay⟦U+202E⟧001") > 20
-
-
-def test_many_items_have_numbers_that_match_the_form() -> None:
-    items: list[PacketItem] = [packet_item(item=f"it-{n}") for n in range(12)]
-    assert "12. Send a reply (medium risk)" in headings(as_markdown(packet(*items)))

@@ -1,0 +1,240 @@
+"""What follows from the guard's no: asked again and sent once, or not at all."""
+
+import pytest
+
+from blocks.ledger import items
+from policies.decision import RequestApproval, Wait
+from policies.policy import Policy
+from tasks.work import Work, reload
+from tests import forging
+from tests.integration.guard_changes import AGAIN, BLOCKED, CHANGES, STAYS, overwrite
+from tests.integration.test_guard_on_rows import reasons, refusal
+from tests.smtp_server import RecordingServer
+from tests.world import SEND, World, codes, text_of
+
+ASKED_AGAIN = [code for code, change in CHANGES.items() if change.to == AGAIN]
+NOT_AGAIN = [code for code, change in CHANGES.items() if change.to in (BLOCKED, STAYS)]
+AT_THE_VERDICT = {
+    "permission_missing": "intent_mismatch",
+    "payload_hash_mismatch": "intent_mismatch",
+    "validation_changed": "intent_mismatch",
+    "evidence_changed": "evidence_mismatch",
+    "intent_mismatch": "intent_mismatch",
+    "resource_version_changed": "intent_mismatch",
+    "schema_version_changed": "intent_mismatch",
+    "policy_version_changed": "intent_mismatch",
+    "payload_version_mismatch": "stale_version",
+    "approver_not_permitted": "revoked",
+}
+
+
+def asked_again(world: World, work: Work) -> Work:
+    """On from a refusal to the form that asks for the new version."""
+    work, decision = world.advance(reload(world.services, work.held))
+    assert isinstance(decision, RequestApproval), decision
+    work, asking = world.next_form(work)
+    assert asking is not None
+    return work
+
+
+@pytest.mark.parametrize("code", ASKED_AGAIN)
+def test_what_must_be_approved_again_is_asked_anew_and_sent_once(
+    world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """A3"""
+    work = world.resumed()
+    first = world.version(work).snapshot
+    CHANGES[code].do(world, work, monkeypatch)
+    work = asked_again(world, world.execute(work))
+    second = world.version(work).snapshot
+    assert second.payload.version > first.payload.version
+    assert second.key != first.key
+    assert mail.received == []
+    world.approve(work, by="bob")
+    work, _ = world.advance(world.resume(work))
+    assert (work.session.status, len(mail.received)) == ("completed", 1)
+    assert world.told(work, "executed")[0]["idempotency_key"] == second.key
+
+
+def test_an_address_that_changed_after_the_approval_gets_nothing_unapproved(
+    world: World, mail: RecordingServer
+) -> None:
+    """S12"""
+    work = world.resumed()
+    world.edit_address("c-1", "grace@new.example.com")
+    work = asked_again(world, world.execute(work))
+    world.approve(work)
+    world.advance(world.resume(work))
+    assert [sent.recipients for sent in mail.received] == [("grace@new.example.com",)]
+
+
+def test_what_a_reviewer_edited_stays_edited_when_it_is_asked_again(
+    world: World, mail: RecordingServer
+) -> None:
+    work = world.asked()
+    world.edit(work, body="Soon.")
+    work, _ = world.next_form(work)
+    world.approve(work)
+    work = world.resume(work)
+    world.edit_address("c-1", "grace@new.example.com")
+    work = asked_again(world, world.execute(work))
+    world.approve(work)
+    world.advance(world.resume(work))
+    assert [text_of(sent) for sent in mail.received] == ["Soon."]
+
+
+def test_an_address_that_became_unfit_ends_the_item(
+    world: World, mail: RecordingServer
+) -> None:
+    work = world.resumed()
+    world.edit_address("c-1", "nobody at all")
+    work, _ = world.advance(world.execute(work))
+    assert world.item(work).state in ("cancelled", "blocked")
+    assert (work.session.is_open, mail.received) == (False, [])
+
+
+@pytest.mark.parametrize("code", NOT_AGAIN)
+def test_what_is_blocked_is_never_sent_and_never_asked_again(
+    world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """A8"""
+    work = world.resumed()
+    CHANGES[code].do(world, work, monkeypatch)
+    work, decision = world.advance(world.execute(work))
+    waits = isinstance(decision, Wait)
+    assert waits == (code == "not_approved")
+    ends = {"cancelled"} if code == "cancelled" else {"blocked"}
+    assert waits or work.session.status in ends
+    assert mail.received == []
+
+
+@pytest.mark.parametrize("code", AT_THE_VERDICT)
+def test_what_moved_while_a_person_read_cannot_be_approved(
+    world: World, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """A2"""
+    work = world.asked()
+    said = world.says(work, "approve")
+    before = forging.rows(world.ledger, "items")
+    CHANGES[code].do(world, work, monkeypatch)
+    changed = forging.rows(world.ledger, "items")
+    assert codes(world.hand_in(work, said)) == [AT_THE_VERDICT[code]]
+    assert forging.rows(world.ledger, "items") == changed == before
+    assert forging.rows(world.ledger, "verdicts") == []
+
+
+def test_what_moved_while_a_person_read_is_shown_to_them_as_it_is_now(
+    world: World, mail: RecordingServer
+) -> None:
+    """A15"""
+    work = world.asked()
+    world.edit_address("c-1", "grace@new.example.com")
+    outcome = world.hand_in(work, world.says(work, "approve"))
+    assert "resource_version_changed" in str(outcome)
+    work, asking = world.refreshed(work)
+    assert asking.form.items[0].version == 2
+    assert "grace@new.example.com" in asking.markdown
+    world.approve(work)
+    world.advance(world.resume(work))
+    assert mail.received[0].recipients == ("grace@new.example.com",)
+
+
+def test_all_reasons_are_told_at_once(world: World, mail: RecordingServer) -> None:
+    """A3"""
+    work = world.resumed()
+    world.set_policy(Policy(denied={"agent": (SEND,)}))
+    world.edit_address("c-1", "grace@new.example.com")
+    overwrite(world, world.version(work).snapshot.evidence[0].ref)
+    expires = world.item(work).expires_at
+    assert expires is not None
+    world.clock.set(expires)
+    world.execute(work)
+    assert reasons(world, work) == [
+        "permission_missing",
+        "evidence_changed",
+        "resource_version_changed",
+        "approval_expired",
+    ]
+    assert world.item(work).state == "blocked"
+    assert mail.received == []
+
+
+def test_an_approval_that_ran_out_before_the_run_went_on_is_expired(
+    world: World, mail: RecordingServer
+) -> None:
+    """A5"""
+    work = world.approved()
+    expires = world.item(work).expires_at
+    assert expires is not None
+    world.clock.set(expires)
+    work, _ = world.advance(world.resume(work))
+    assert (world.item(work).state, work.session.status) == ("expired", "expired")
+    assert (len(world.told(work, "expired")), mail.received) == (1, [])
+
+
+def test_until_its_last_moment_an_approval_is_good(
+    world: World, mail: RecordingServer
+) -> None:
+    """A5"""
+    work = world.resumed()
+    expires = world.item(work).expires_at
+    assert expires is not None
+    world.clock.set(expires)
+    world.clock.move(-1)
+    world.advance(work)
+    assert len(mail.received) == 1
+
+
+def test_a_withdrawal_just_before_the_claim_is_heard(
+    world: World, mail: RecordingServer
+) -> None:
+    """B15"""
+    work = world.resumed()
+    world.hand_in(work, world.says(work, "withdraw"))
+    work = world.execute(work)
+    assert world.item(work).state == "waiting_for_review"
+    assert (refusal(world, work)["moment"], reasons(world, work)) == (
+        "claim",
+        ["not_approved"],
+    )
+    assert world.form(work)[1] is not None
+    assert mail.received == []
+
+
+def test_a_cancelled_item_is_not_claimed(world: World, mail: RecordingServer) -> None:
+    """F10"""
+    work = world.resumed()
+    with world.ledger.write() as tx:
+        items.cancel(tx, work.workflow, "ada", "the run was cancelled")
+    work = world.execute(work)
+    assert world.item(work).state == "cancelled"
+    assert "cancelled" in reasons(world, work)
+    work, _ = world.advance(work)
+    assert (work.session.status, mail.received) == ("cancelled", [])
+
+
+def test_a_payload_that_is_gone_is_blocked(world: World, mail: RecordingServer) -> None:
+    """A3"""
+    work = world.resumed()
+    name = world.version(work).snapshot.payload.ref.partition("sha256:")[2]
+    next(iter(world.folder.rglob(name))).unlink()
+    work, _ = world.advance(world.execute(work))
+    assert "payload_hash_mismatch" in reasons(world, work)
+    assert (world.item(work).state, mail.received) == ("blocked", [])
+
+
+def test_the_same_bytes_for_another_tenant_are_not_sent(
+    world: World, mail: RecordingServer
+) -> None:
+    """S2"""
+    world.load(
+        customers=[
+            {"id": "b-1", "tenant": "b", "name": "Grace", "email": "grace@example.com"}
+        ]
+    )
+    work = world.resumed()
+    forging.run(world.ledger, "UPDATE workflow_sessions SET tenant = 'b'")
+    forging.run(world.ledger, "UPDATE customers SET tenant = 'b'")
+    world.execute(work)
+    assert reasons(world, work) == ["tenant_mismatch"]
+    assert (world.item(work).state, mail.received) == ("blocked", [])
