@@ -110,65 +110,56 @@ def as_markdown(
 
 
 def _request(packet: ReviewPacket) -> list[str]:
-    return _sentence(
-        ("", packet.summary),
-        ("asked for by ", packet.requested_by),
-        ("for tenant ", packet.tenant),
-        ("as workflow ", packet.workflow),
+    return _list(
+        ("", packet.summary, ""),
+        ("Asked for by ", packet.requested_by, ""),
+        ("For tenant ", packet.tenant, ""),
+        ("As workflow ", packet.workflow, ""),
     )
 
 
 def _item(number: int, item: PacketItem) -> list[str]:
+    fixed = [field for field in item.fields if not field.editable]
+    editable = [field for field in item.fields if field.editable]
     parts = [
         f"## {number}. {item.title} ({item.risk_level} risk)",
         *_facts(item),
-        *_said("**Why:**", item.rationale),
         "### What will be done",
+        *_fields(fixed),
+        "### Evidence",
     ]
-    for field in item.fields:
-        parts += [] if field.editable else _field(field)
-    parts.append("### Evidence")
     for piece in item.evidence:
         parts += _evidence(piece)
     parts += ["### Risk and policy", f"**{item.risk_level}**: " + _reasons(item)]
     if item.diff:
         parts += ["### What changed since the last version", fenced(item.diff)]
-    parts.append("### What can be edited")
-    for field in item.fields:
-        parts += _field(field) if field.editable else []
+    parts += ["### What can be edited", *_fields(editable)]
     version = item.payload.version
     parts += [f"All of it together is payload v{version}:", fenced(item.payload.hash)]
     return parts
 
 
 def _facts(item: PacketItem) -> list[str]:
-    """What there is to know of an item before its texts, in a table.
-
-    A fact that a cell would hide the end of stands whole below the table.
-    """
-    intent = item.intent
-    version = intent.resource_version
-    shown = f"v{item.payload.version}, shown as {canonical.short(item.snapshot)}"
-    rows = (
-        ("Version", shown),
-        ("Tool", item.tool),
-        ("Acts on", intent.resource),
-        ("At version", "none: it must not exist" if version is None else f"{version}"),
-        ("Only if", intent.precondition),
-        ("Can be undone", item.reversible),
-        ("Decide by", f"{item.deadline:%Y-%m-%d %H:%M} UTC"),
-        ("Lasts", f"{item.term_seconds // 60} minutes after approval"),
-        ("Item", item.item),
+    """What there is to know of an item before its texts."""
+    version = item.intent.resource_version
+    seen = " which must not exist" if version is None else f" at version {version}"
+    return _list(
+        ("**Version** ", f"v{item.payload.version}", f" shown as `{canonical.short(item.snapshot)}`"),
+        ("**Tool** ", item.tool, ""),
+        ("**Acts on** ", item.intent.resource, seen),
+        ("**Only if** ", item.intent.precondition, ""),
+        ("**Why** ", item.rationale, ""),
+        ("**Can be undone** ", item.reversible, ""),
+        ("**Decide by** ", f"{item.deadline:%Y-%m-%d %H:%M} UTC", ""),
+        ("**Lasts** ", f"{item.term_seconds // 60} minutes", " after approval"),
+        ("**Item** ", item.item, ""),
     )
-    short = [row for row in rows if _fits(row[1], _CELL)]
-    long = [row for row in rows if row not in short]
-    return [_table(short), *(part for n, text in long for part in _said(n, text))]
 
 
 def _evidence(piece: PacketEvidence) -> list[str]:
     seen = piece.evidence
-    words = f"version {seen.version}, digest `{canonical.short(seen.digest)}`:"
-    return [*_said("", piece.name), words, fenced(piece.text)]
+    words = f" version {seen.version}, digest `{canonical.short(seen.digest)}`"
+    return [*_list(("", piece.name, words)), fenced(piece.text)]
 
 
 def _question(question: Interaction) -> list[str]:
@@ -177,7 +168,7 @@ def _question(question: Interaction) -> list[str]:
     if question.detail:
         parts.append(fenced(question.detail))
     for option in question.options:
-        parts += _said(inline_code(option.value), option.label)
+        parts += _list((f"{inline_code(option.value)}: ", option.label, ""))
     return parts
 
 
@@ -187,42 +178,21 @@ def _reasons(item: PacketItem) -> str:
     return f"{words}. Policy {inline_code(policy)}."
 
 
-def _field(field: PacketField) -> list[str]:
-    # A name can be hostile too, where an input takes fields that its model lacks.
-    name = f"**{inline_code(field.name)}**"
-    text = as_text(field)
-    if field.multiline:
-        return [name, fenced(text)]
-    return _said(name, text)
+def _fields(fields: list[PacketField]) -> list[str]:
+    return [part for f in fields for part in _list((f"**{inline_code(f.name)}** ", as_text(f), ""))]
 
 
-# What Prefect's older page shows of code in a table; it wraps none anywhere.
-_CELL = 40
-
-
-def _said(name: str, text: str) -> list[str]:
-    """A short text on the line of its name, another one whole in a block below."""
-    return [f"{name} {inline_code(text)}"] if _fits(text) else [name, fenced(text)]
-
-
-def _sentence(*said: tuple[str, str]) -> list[str]:
-    """Short texts in one sentence; each other one whole in a block below."""
-    short = [words + inline_code(text) for words, text in said if _fits(text)]
-    long = [(words, text) for words, text in said if not _fits(text)]
-    parts = [", ".join(short)] if short else []
-    for words, text in long:
-        parts += [words, fenced(text)]
+def _list(*rows: tuple[str, str, str]) -> list[str]:
+    parts = []
+    short = [f"- {b}{inline_code(t)}{a}" for b, t, a in rows if _fits(t)]
+    if short: parts.append("\n".join(short))
+    for b, t, a in rows:
+        if not _fits(t): parts += [f"{b}{a}", fenced(t)]
     return parts
 
 
 def _fits(text: str, most: int = COLUMNS) -> bool:
     return "\n" not in text and columns(inline_code(text)) <= most
-
-
-def _table(rows: list[tuple[str, str]]) -> str:
-    """The first row is the head: Markdown has no table without one."""
-    lines = [f"| {name} | {inline_code(value)} |" for name, value in rows]
-    return "\n".join([*lines[:1], "|---|---|", *lines[1:]])
 
 
 def _mark(value: Json) -> str:

@@ -261,7 +261,7 @@ def test_a_question_is_put_and_enter_leaves_it_open(now: World, review: Review) 
 
 
 def test_hostile_text_reaches_the_terminal_harmless(now: World, review: Review) -> None:
-    now.add_ticket("t-2", message=f"My order {HOSTILE}", subject=HOSTILE[:20])
+    now.add_ticket("t-2", message=f"Order 100234 {HOSTILE}", subject=HOSTILE[:20])
     now.asked(ticket_id="t-2")
     with review() as person:
         shown = person.see(PROMPT)
