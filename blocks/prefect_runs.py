@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 from uuid import UUID
 
-from policies.errors import PlacetError, Unavailable
+from policies.errors import Conflict, PlacetError, Unavailable
 from policies.value import Json, Value
 
 DEPLOYMENT = "handle-request/default"
@@ -23,17 +23,27 @@ class Woken(Value):
 
 
 def start(domain: str, request: dict[str, Json], request_id: str | None) -> str:
-    """Create a run of the deployment; its id. The same request id, the same run."""
+    """Create a run of the deployment; its id. The same request id, the same run.
+
+    `Conflict` (idempotency_conflict) if that run was made for another request: Prefect
+    itself would answer with the earlier run and say nothing.
+    """
     with _client() as client:
         deployment = _deployment(client)
         parameters = {"domain": domain, "request": request, "request_id": request_id}
         run = client.create_flow_run_from_deployment(
             deployment.id, parameters=parameters, idempotency_key=request_id
         )
+        if run.parameters != parameters:
+            raise Conflict(
+                f"Request id {request_id!r} was used for another request.",
+                code="idempotency_conflict",
+                hint="Use a new id, or send exactly the same request again.",
+            )
         return str(run.id)
 
 
-def wake(flow_run_id: str, *, deployed: bool) -> Woken:
+def wake(flow_run_id: str) -> Woken:
     """Wake a run that waits, without a form's answer: it reads the ledger itself.
 
     Running while its pause is hot, Scheduled when it is suspended.

@@ -279,7 +279,7 @@ class Service:
             return Woken(state="not waiting", detail=f"the request is {session.status}")
         if not session.deployed:
             use_running_server(self.services.settings)
-        return prefect_runs.wake(session.flow_run_id, deployed=session.deployed)
+        return prefect_runs.wake(session.flow_run_id)
 
     def _workflow_of(self, tx: Any, reference: str) -> str:
         if reference.startswith("<") or "@" in reference:

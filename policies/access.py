@@ -94,7 +94,9 @@ def _permission(who: Reviewer, gate: Gate) -> str | None:
 
 
 def _own_request(who: Reviewer, gate: Gate) -> str | None:
-    return f"{who.id} asked for this action" if who.id == gate.requested_by else None
+    if who.id.lower() != gate.requested_by.lower():
+        return None
+    return f"{who.id} asked for this action"
 
 
 def _assignee(who: Reviewer, gate: Gate) -> str | None:

@@ -8,6 +8,7 @@ characters made visible, and is never a link, a heading or a template.
 
 import difflib
 import json
+from itertools import pairwise
 
 from policies import canonical
 from policies.errors import NotStrictJson
@@ -106,60 +107,59 @@ def as_markdown(
         parts += _item(number, item)
     for question in questions:
         parts += _question(question)
-    return "\n\n".join(parts)
+    return _joined(parts)
 
 
 def _request(packet: ReviewPacket) -> list[str]:
-    return _list(
-        ("", packet.summary, ""),
-        ("Asked for by ", packet.requested_by, ""),
-        ("For tenant ", packet.tenant, ""),
-        ("As workflow ", packet.workflow, ""),
-    )
+    return [
+        *_fact("**What**", packet.summary),
+        *_fact("**Asked for by**", packet.requested_by),
+        *_fact("**Tenant**", packet.tenant),
+        *_fact("**Workflow**", packet.workflow),
+    ]
 
 
 def _item(number: int, item: PacketItem) -> list[str]:
-    fixed = [field for field in item.fields if not field.editable]
-    editable = [field for field in item.fields if field.editable]
-    parts = [
-        f"## {number}. {item.title} ({item.risk_level} risk)",
-        *_facts(item),
-        "### What will be done",
-        *_fields(fixed),
-        "### Evidence",
-    ]
+    parts = [f"## {number}. {item.title} ({item.risk_level} risk)", *_facts(item)]
+    parts.append("### What will be done")
+    for field in item.fields:
+        parts += [] if field.editable else _field(field)
+    parts.append("### Evidence")
     for piece in item.evidence:
         parts += _evidence(piece)
-    parts += ["### Risk and policy", f"**{item.risk_level}**: " + _reasons(item)]
+    parts += ["### Risk and policy", f"**{item.risk_level}**: {_reasons(item)}"]
     if item.diff:
         parts += ["### What changed since the last version", fenced(item.diff)]
-    parts += ["### What can be edited", *_fields(editable)]
+    parts.append("### What can be edited")
+    for field in item.fields:
+        parts += _field(field) if field.editable else []
     version = item.payload.version
     parts += [f"All of it together is payload v{version}:", fenced(item.payload.hash)]
     return parts
 
 
 def _facts(item: PacketItem) -> list[str]:
-    """What there is to know of an item before its texts."""
+    """What there is to know of an item above its texts, which may be long."""
+    shown = f"v{item.payload.version}, shown as {canonical.short(item.snapshot)}"
     version = item.intent.resource_version
-    seen = " which must not exist" if version is None else f" at version {version}"
-    return _list(
-        ("**Version** ", f"v{item.payload.version}", f" shown as `{canonical.short(item.snapshot)}`"),
-        ("**Tool** ", item.tool, ""),
-        ("**Acts on** ", item.intent.resource, seen),
-        ("**Only if** ", item.intent.precondition, ""),
-        ("**Why** ", item.rationale, ""),
-        ("**Can be undone** ", item.reversible, ""),
-        ("**Decide by** ", f"{item.deadline:%Y-%m-%d %H:%M} UTC", ""),
-        ("**Lasts** ", f"{item.term_seconds // 60} minutes", " after approval"),
-        ("**Item** ", item.item, ""),
-    )
+    found = ", which must not exist" if version is None else f" at version {version}"
+    return [
+        *_fact("**Version**", shown),
+        *_fact("**Tool**", item.tool),
+        *_fact("**Acts on**", item.intent.resource, found),
+        *_fact("**Only if**", item.intent.precondition),
+        *_fact("**Why**", item.rationale),
+        *_fact("**Can be undone**", item.reversible),
+        *_fact("**Decide by**", f"{item.deadline:%Y-%m-%d %H:%M} UTC"),
+        *_fact("**Lasts**", f"{item.term_seconds // 60} minutes after approval"),
+        *_fact("**Item**", item.item),
+    ]
 
 
 def _evidence(piece: PacketEvidence) -> list[str]:
-    seen = piece.evidence
-    words = f" version {seen.version}, digest `{canonical.short(seen.digest)}`"
-    return [*_list(("", piece.name, words)), fenced(piece.text)]
+    digest = inline_code(canonical.short(piece.evidence.digest))
+    seen = f", version {piece.evidence.version}, digest {digest}"
+    return [*_fact("**Source**", piece.name, seen), fenced(piece.text)]
 
 
 def _question(question: Interaction) -> list[str]:
@@ -168,7 +168,7 @@ def _question(question: Interaction) -> list[str]:
     if question.detail:
         parts.append(fenced(question.detail))
     for option in question.options:
-        parts += _list((f"{inline_code(option.value)}: ", option.label, ""))
+        parts += _named(option.value, option.label)
     return parts
 
 
@@ -178,21 +178,41 @@ def _reasons(item: PacketItem) -> str:
     return f"{words}. Policy {inline_code(policy)}."
 
 
-def _fields(fields: list[PacketField]) -> list[str]:
-    return [part for f in fields for part in _list((f"**{inline_code(f.name)}** ", as_text(f), ""))]
+def _field(field: PacketField) -> list[str]:
+    return _named(field.name, as_text(field), in_block=field.multiline)
 
 
-def _list(*rows: tuple[str, str, str]) -> list[str]:
-    parts = []
-    short = [f"- {b}{inline_code(t)}{a}" for b, t, a in rows if _fits(t)]
-    if short: parts.append("\n".join(short))
-    for b, t, a in rows:
-        if not _fits(t): parts += [f"{b}{a}", fenced(t)]
-    return parts
+def _named(name: str, text: str, *, in_block: bool = False) -> list[str]:
+    """A text under a name that others may have given it."""
+    if not _fits(name):
+        return [fenced(name), fenced(text)]
+    return _fact(f"**{inline_code(name)}**", text, in_block=in_block)
 
 
-def _fits(text: str, most: int = COLUMNS) -> bool:
-    return "\n" not in text and columns(inline_code(text)) <= most
+def _fact(name: str, text: str, more: str = "", *, in_block: bool = False) -> list[str]:
+    """A text on the line of its name if it fits there, else whole in a block below.
+
+    Prefect's older page breaks no line of inline code: its end would be out of sight.
+    """
+    if in_block or not _fits(text):
+        return [name + more, fenced(text)]
+    return [f"{_BULLET}{name} {inline_code(text)}{more}"]
+
+
+_BULLET = "- "
+
+
+def _fits(text: str) -> bool:
+    return "\n" not in text and columns(inline_code(text)) <= COLUMNS
+
+
+def _joined(parts: list[str]) -> str:
+    """All parts as paragraphs; facts that follow each other as one tight list."""
+    text = parts[0]
+    for before, part in pairwise(parts):
+        in_list = before.startswith(_BULLET) and part.startswith(_BULLET)
+        text += ("\n" if in_list else "\n\n") + part
+    return text
 
 
 def _mark(value: Json) -> str:

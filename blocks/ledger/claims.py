@@ -19,7 +19,7 @@ from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
 from blocks.ledger.tables import Execution, ExecutionClaim
-from policies.errors import Conflict, NotFound, Superseded
+from policies.errors import NotFound, Superseded
 from policies.guard import Blocked, Executable, ReapprovalRequired
 from policies.lifecycle import Event, State
 from policies.value import Value
@@ -106,7 +106,7 @@ def claim(
     """The right to execute an item's approved version, or what is already there.
 
     One claim per scope and key, whoever asks: the same intent gets the claim that
-    exists, another one `Conflict` (idempotency_conflict), which is recorded.
+    exists, another one is refused (key_conflict), which is recorded.
     """
     snapshot = items.version_of(tx, item.id, item.version).snapshot
     existing = find(tx, snapshot.scope, snapshot.key)
@@ -130,7 +130,8 @@ def claim(
         "claimed_at": tx.now,
     }
     if not tx.inserted(ExecutionClaim, row):
-        return _already(tx, item, snapshot.scope, snapshot.key, snapshot.intent_digest)
+        # Somebody was faster than our look: now there is something to find.
+        return claim(tx, session, item, stored, domain, owner=owner, seconds=seconds)
     items.move(tx, item, Event.CLAIM_EFFECT)
     made = load(tx, row["id"])
     _note(tx, made, "execution_claimed")
@@ -260,19 +261,6 @@ def workflow_of_provider_ref(tx: Transaction, provider_ref: str) -> str:
     if row is None:
         raise NotFound(f"No execution has the reference {provider_ref}.")
     return str(row.workflow)
-
-
-def _already(
-    tx: Transaction, item: Item, scope: str, key: str, digest: str
-) -> Claim | Refused:
-    """Somebody claimed the key between our look and our insert."""
-    existing = find(tx, scope, key)
-    if existing is None or existing.digest != digest:
-        raise Conflict(
-            f"Operation {key} of {item.id} is bound to another intent.",
-            code="idempotency_conflict",
-        )
-    return existing
 
 
 def _refused(

@@ -22,6 +22,8 @@ from policies.errors import Conflict, InvalidInput, NotFound
 from policies.policy import Role
 from policies.value import Value
 
+# Actors of our own: a person of that name could not be told from them.
+_RESERVED = frozenset({"policy", "system", "agent"})
 STEP_SECONDS = 30
 # One step before and after: phones' clocks are rarely exact.
 _WINDOW = (0, -1, 1)
@@ -69,6 +71,11 @@ def add(
         raise InvalidInput(
             f"{reviewer!r} cannot be a reviewer's id.",
             hint="Use letters, digits, hyphens and dots.",
+        )
+    if reviewer.lower() in _RESERVED:
+        raise InvalidInput(
+            f"{reviewer!r} is a name of the product's own in its records.",
+            hint="Choose another id.",
         )
     first = not tx.run(select(func.count()).select_from(ReviewerTable)).scalar_one()
     row = {

@@ -46,7 +46,9 @@ def start_run(
         "job_variables": {"env": env},
     }
     deployment = read_deployment(installation)["id"]
-    made = installation.api.post(f"/deployments/{deployment}/create_flow_run", json=body)
+    made = installation.api.post(
+        f"/deployments/{deployment}/create_flow_run", json=body
+    )
     return PrefectRun(installation.api, made.raise_for_status().json()["id"])
 
 

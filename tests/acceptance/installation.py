@@ -231,9 +231,7 @@ class Installation:
 
     # Deciding
 
-    def decide(
-        self, item: Item, word: VerdictWord, by: Person, *more: str
-    ) -> Answer:
+    def decide(self, item: Item, word: VerdictWord, by: Person, *more: str) -> Answer:
         """`placet decide` on an item as it is now."""
         seen = self.version(item)
         return self.command(

@@ -29,7 +29,9 @@ def test_a_submitted_request_is_sent_once_it_is_approved(
     deployed: Installation,
 ) -> None:
     deployed.add_ticket("submitted")
-    said = deployed.start("submit", "support_email", deployed.write_request("submitted"))
+    said = deployed.start(
+        "submit", "support_email", deployed.write_request("submitted")
+    )
     assert said.wait() == 0
     printed = dict(line.split() for line in said.said().splitlines())
     workflow = printed["workflow_id"]

@@ -130,6 +130,12 @@ def test_a_lease_that_was_given_back_is_free_at_once(world: World) -> None:
     assert opening.take_lease(world.another(), work.workflow, None) is not None
 
 
+def save(world: World, work: Work, words: str) -> Work:
+    """A write under the lease."""
+    with world.ledger.write() as tx:
+        return working.save_in(tx, work, review_decision=words)
+
+
 def superseded(world: World) -> Work:
     """A holder whose lease another process has taken over."""
     work = world.asked()
@@ -145,7 +151,7 @@ def test_a_superseded_holder_changes_nothing_more(world: World) -> None:
     for write in (
         lambda: deciding.decide(world.services, work),
         lambda: world.next_form(work),
-        lambda: working.save(world.services, work, review_decision="mine"),
+        lambda: save(world, work, "mine"),
         lambda: working.complete(world.services, work, "execute_action"),
         lambda: world.execute(work),
         lambda: world.perform(work, Complete(outcome="completed", reasons=())),
@@ -177,9 +183,9 @@ def test_a_superseded_holder_cannot_resume(world: World) -> None:
 
 def test_a_write_from_an_older_revision_is_refused(world: World) -> None:
     work = world.opened()
-    working.save(world.services, work, review_decision="first")
+    save(world, work, "first")
     with pytest.raises(Superseded):
-        working.save(world.services, work, review_decision="second")
+        save(world, work, "second")
     with world.ledger.read() as tx:
         assert sessions.load_state(tx, work.workflow).review_decision == "first"
 
