@@ -176,6 +176,7 @@ def _lock(tx: Transaction, handed: HandedIn) -> None:
     for item in items.of_workflow(tx, handed.workflow):
         if item.id in named:
             items.load(tx, item.id, lock=True)
+    questions.lock(tx, handed.workflow, tuple(handed.answers))
 
 
 def _judge_answers(

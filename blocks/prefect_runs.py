@@ -6,7 +6,7 @@ evidence. Every answer is read back: a refused change comes as HTTP 200.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 from policies.errors import Conflict, PlacetError, Unavailable
@@ -15,10 +15,16 @@ from policies.value import Json, Value
 DEPLOYMENT = "handle-request/default"
 
 
-class Woken(Value):
-    """What became of waking a run: it never decides whether a verdict counts."""
+WokenState: TypeAlias = Literal["woken", "not waiting", "dead", "unreachable"]
 
-    state: Literal["woken", "not waiting", "unreachable"]
+
+class Woken(Value):
+    """What became of waking a run: it never decides whether a verdict counts.
+
+    `dead` means that no process works on the request, and none will by itself.
+    """
+
+    state: WokenState
     detail: str
 
 
@@ -43,27 +49,44 @@ def start(domain: str, request: dict[str, Json], request_id: str | None) -> str:
         return str(run.id)
 
 
-def wake(flow_run_id: str) -> Woken:
+def wake(flow_run_id: str, *, carried: bool) -> Woken:
     """Wake a run that waits, without a form's answer: it reads the ledger itself.
 
-    Running while its pause is hot, Scheduled when it is suspended.
+    Running while its pause is hot, Scheduled when it is suspended. `carried` says
+    whether a process holds the request or the run is suspended: Prefect does not notice
+    that the process of a paused run has died.
     """
-    from prefect.states import Running, Scheduled
-
     try:
         with _client() as client:
             state = client.read_flow_run(UUID(flow_run_id)).state
-            if state is None or not state.is_paused():
-                word = state.name if state else "gone"
-                return Woken(state="not waiting", detail=f"the run is {word}")
-            suspended = state.name == "Suspended"
-            wanted: Any = Scheduled(name="Resuming") if suspended else Running()
-            client.set_flow_run_state(UUID(flow_run_id), wanted, force=not suspended)
-            return Woken(state="woken", detail=_state_name(client, flow_run_id))
+            name = state.name if state else "gone"
+            if state is not None and state.is_paused():
+                name = _unpause(client, flow_run_id, state)
+            word = _what_became(state, carried)
+            told = "no process works on it any more; " if word == "dead" else ""
+            return Woken(state=word, detail=f"{told}the run is {name}")
     except PlacetError as error:
         return Woken(state="unreachable", detail=error.message)
     except Exception as error:
         return Woken(state="unreachable", detail=f"Prefect: {type(error).__name__}")
+
+
+def _what_became(state: Any, carried: bool) -> WokenState:
+    if state is None or state.is_final():
+        return "dead"
+    if not (carried or state.is_scheduled() or state.is_pending()):
+        return "dead"
+    return "woken" if state.is_paused() else "not waiting"
+
+
+def _unpause(client: Any, flow_run_id: str, state: Any) -> str:
+    """The name of the state after it."""
+    from prefect.states import Running, Scheduled
+
+    suspended = state.name == "Suspended"
+    wanted: Any = Scheduled(name="Resuming") if suspended else Running()
+    client.set_flow_run_state(UUID(flow_run_id), wanted, force=not suspended)
+    return _state_name(client, flow_run_id)
 
 
 def reschedule(flow_run_id: str) -> str:
@@ -74,6 +97,15 @@ def reschedule(flow_run_id: str) -> str:
         wanted: Any = Scheduled(name="AwaitingRetry")
         client.set_flow_run_state(UUID(flow_run_id), wanted, force=True)
         return _state_name(client, flow_run_id)
+
+
+def unreachable(url: str) -> Unavailable:
+    """What is raised where the Prefect server does not answer."""
+    return Unavailable(
+        f"The Prefect server {url} does not answer.",
+        code="prefect_unreachable",
+        hint="Nothing was started. Check PREFECT_API_URL and the server.",
+    )
 
 
 def _state_name(client: Any, flow_run_id: str) -> str:
@@ -112,9 +144,5 @@ def _client() -> Iterator[Any]:
         try:
             client.hello().raise_for_status()
         except httpx.HTTPError as error:
-            raise Unavailable(
-                f"The Prefect server {url} does not answer.",
-                code="prefect_unreachable",
-                hint="Nothing was started. Check PREFECT_API_URL and the server.",
-            ) from error
+            raise unreachable(url) from error
         yield client

@@ -15,7 +15,7 @@ from channels.demo_home import TENANT, Asked, DemoHome, Identity
 from channels.demo_mailbox import Mailbox
 from channels.demo_result import Ending, ending_of, tell
 from channels.demo_run import DemoRun
-from channels.demo_screen import Screen, near, placet
+from channels.demo_screen import Screen, near
 from channels.demo_script import Answer, decide_by_script
 from channels.demo_watch import Watch
 from channels.local_run import prefect_api
@@ -83,17 +83,20 @@ class Demo:
         self._screen.ticket(ticket)
 
     def _draft(self, run: DemoRun) -> None:
-        meanwhile = "The run starts and drafts a reply…"
         if (seconds := run.lease_left()) > 0:
-            meanwhile = (
-                f"The last demo was killed, and its process may have been at work: "
-                f"waiting {seconds:.0f} s until its lease has run out…"
+            self._screen.say(
+                f"The last demo was killed; its lease on the request runs out in "
+                f"{seconds:.0f} s, then this one goes on."
             )
-        with self._screen.step("Draft", meanwhile) as step:
+        with self._screen.step("Draft", "The run starts and drafts a reply…") as step:
             run.wait(lambda: run.is_closed() or run.is_asking())
-            step.says = "made; the run waits for a person"
-            if run.is_closed():
+            scene = None if run.is_closed() else run.scene()
+            if scene is None:
                 step.says = "nothing more had to be asked"
+            elif scene.items:
+                step.says = "made; the run waits for a person"
+            else:
+                step.says = "the run has to ask a person first"
 
     def _decide(self, run: DemoRun, identity: Identity) -> None:
         service = self._home.service
@@ -110,7 +113,7 @@ class Demo:
         self._screen.say()
         self._screen.say("Stopped; nothing is left running.")
         self._screen.say(
-            f"The request for {asked.ticket} waits: `{placet()} demo` goes on with it."
+            f"The request for {asked.ticket} waits; the same command goes on with it."
         )
 
 

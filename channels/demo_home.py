@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -38,6 +38,10 @@ REVIEWER = "demo-reviewer"
 _ACTOR = "placet demo"
 _IDENTITY = "demo-reviewer.json"
 _STATE = "demo.json"
+_SHAPE = (
+    'Its shape: {"customers": [{"id", "name", "email"}], '
+    '"tickets": [{"id", "customer", "sender", "subject", "message"}]}.'
+)
 
 
 class Identity(Value):
@@ -137,20 +141,20 @@ class DemoHome:
         """Put the one ticket of a file, and customers if any, into the tables."""
         records = read_json_file(file)
         tickets = _tickets(records) if isinstance(records, dict) else []
-        if len(tickets) != 1:
+        if len(tickets) != 1 or tickets[0].get("tenant", TENANT) != TENANT:
             raise InvalidInput(
-                f"{file} must hold exactly one ticket.",
+                f"{file} must hold exactly one ticket, of the tenant {TENANT}.",
                 code="invalid_records",
-                hint='Its shape: {"customers": [{"id", "name", "email"}], '
-                '"tickets": [{"id", "customer", "sender", "subject", "message"}]}.',
+                hint=_SHAPE,
             )
         try:
             self.service.load_records(DOMAIN, records, _ACTOR)
-        except Conflict as error:
-            raise Conflict(
+        except (Conflict, InvalidInput) as error:
+            taken = isinstance(error, Conflict)
+            raise type(error)(
                 f"{file}: {error.message}",
                 code=error.code,
-                hint="Give the ticket an id of its own.",
+                hint="Give the ticket an id of its own." if taken else _SHAPE,
             ) from error
         return str(tickets[0]["id"])
 
@@ -252,7 +256,7 @@ def _check_harmless(settings: Settings) -> None:
 
 def _tickets(records: dict[str, Json]) -> list[dict[str, Json]]:
     rows = records.get("tickets")
-    return cast("list[dict[str, Json]]", rows) if isinstance(rows, list) else []
+    return [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
 
 
 def _unusable(folder: Path, error: OSError) -> PlacetError:

@@ -19,7 +19,7 @@ from policies.interaction import Interaction
 from policies.value import Value
 
 SENDER = "support@placet.example"
-LOOK_EVERY = 0.1
+_LOOK_EVERY = 0.1
 _TAIL = 12
 
 
@@ -27,6 +27,8 @@ class Scene(Value):
     """What the request waits for now."""
 
     session: Session
+    pause: str
+    """The key of the form that is shown."""
     items: tuple[Item, ...]
     questions: tuple[Interaction, ...]
 
@@ -88,7 +90,7 @@ class DemoRun:
             rows = items.of_workflow(tx, self.workflow)
             asked = questions.pending(tx, self.workflow)
         still = tuple(item for item in rows if item.state in lifecycle.OPEN)
-        return Scene(session=session, items=still, questions=asked)
+        return Scene(session=session, pause=pause.key, items=still, questions=asked)
 
     def lease_left(self) -> float:
         """For how many seconds another process may still be at work on it."""
@@ -102,7 +104,7 @@ class DemoRun:
         """Wait until it is so; `Unavailable` if the process ends before."""
         while not until():
             self.check_alive()
-            time.sleep(LOOK_EVERY)
+            time.sleep(_LOOK_EVERY)
 
     def check_alive(self) -> None:
         """`Unavailable` where the process has ended and the request has not."""

@@ -10,11 +10,13 @@ from rich.text import Text
 from blocks.ledger import items, people, verdicts
 from channels.demo_home import REVIEWER, Identity
 from channels.demo_keys import Keys
-from channels.demo_run import LOOK_EVERY, DemoRun, Scene
+from channels.demo_run import DemoRun, Scene
 from channels.demo_screen import Screen
 from channels.review import Review
 from channels.review_terminal import Terminal
 from channels.service import Service
+
+_LOOK_EVERY = 0.25
 
 
 class Watch:
@@ -44,7 +46,7 @@ class Watch:
                 self._run.check_alive()
                 self._tell_news()
                 show(self._prompt())
-                if (key := self._keys.next(LOOK_EVERY)) == "r":
+                if (key := self._keys.next(_LOOK_EVERY)) == "r":
                     return key
             self._tell_verdicts()
         return ""
@@ -75,7 +77,7 @@ class Watch:
             self._screen.ways(
                 scene, self._service, self._identity, keys=self._keys.there
             )
-        if scene.notice and (before is None or before.notice != scene.notice):
+        if scene.notice and (before is None or before.pause != scene.pause):
             self._screen.say("The form was not accepted, and asks again:", "yellow")
             self._screen.say(f"  {scene.notice}")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from blocks import prefect_runs
 from blocks.settings import Settings
 from channels.local_server import LocalServer
 from policies.value import Json
@@ -63,6 +64,7 @@ async def _run_here(
     request_id: str | None,
     started: Callable[[str], None],
 ) -> tuple[str, bool]:
+    from httpx import HTTPError
     from prefect.client.orchestration import get_client
     from prefect.flow_engine import run_flow_async
     from prefect.states import Pending
@@ -74,10 +76,13 @@ async def _run_here(
         "request": request,
         "request_id": request_id,
     }
-    async with get_client() as client:
-        run = await client.create_flow_run(
-            handle_request, parameters=given, state=Pending()
-        )
+    try:
+        async with get_client() as client:
+            run = await client.create_flow_run(
+                handle_request, parameters=given, state=Pending()
+            )
+    except HTTPError as error:
+        raise prefect_runs.unreachable(os.environ["PREFECT_API_URL"]) from error
     started(str(run.id))
     state: Any = await run_flow_async(
         handle_request, flow_run=run, parameters=given, return_type="state"

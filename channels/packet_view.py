@@ -1,5 +1,8 @@
 """A review packet in the terminal: the same things in the same order as on the form."""
 
+from collections.abc import Iterable
+from itertools import groupby
+
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
@@ -32,7 +35,8 @@ def print_packet(packet: ReviewPacket, console: Console | None = None) -> None:
 def _item(number: int, item: PacketItem) -> RenderableType:
     facts = Padding(_facts(item), (0, 0, 1, 0))
     parts: list[RenderableType] = [facts, _plain("Why", item.rationale)]
-    parts += [_field(field) for field in item.fields]
+    for long, fields in groupby(item.fields, _is_long):
+        parts += map(_text, fields) if long else [_lines(fields)]
     if item.diff:
         parts.append(_plain("What changed since the last version", item.diff))
     for piece in item.evidence:
@@ -63,14 +67,24 @@ def _facts(item: PacketItem) -> Table:
     return grid
 
 
-def _field(field: PacketField) -> RenderableType:
-    name = make_visible(field.name) + (" (editable)" if field.editable else "")
-    text = as_text(field)
-    if field.multiline or "\n" in text:
-        return Padding(_plain(name, text), (1, 0, 0, 0))
+def _is_long(field: PacketField) -> bool:
+    return field.multiline or "\n" in as_text(field)
+
+
+def _lines(fields: Iterable[PacketField]) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
-    grid.add_row(Text(name, style="bold"), Text(make_visible(text)))
+    for field in fields:
+        shown = Text(make_visible(as_text(field)))
+        grid.add_row(Text(_name(field), style="bold"), shown)
     return grid
+
+
+def _text(field: PacketField) -> RenderableType:
+    return Padding(_plain(_name(field), as_text(field)), (1, 0, 0, 0))
+
+
+def _name(field: PacketField) -> str:
+    return make_visible(field.name) + (" (editable)" if field.editable else "")
 
 
 def _plain(name: str, text: str) -> RenderableType:

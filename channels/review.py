@@ -90,7 +90,7 @@ class Review:
         while waiting := self._without_items(workflow):
             asked = True
             for of, question in waiting:
-                self._terminal.head(f"A question about {question.target}")
+                self._terminal.head(f"A question of {of} about {question.target}")
                 before = place_of(self._service, of)
                 done = self.questions.ask(of, question)
                 if done is not None:

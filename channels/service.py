@@ -275,11 +275,14 @@ class Service:
         """Have the run that waits for this request look at the ledger."""
         with self.services.ledger.read() as tx:
             session = sessions.load(tx, workflow)
+            pause = last_pause(tx, workflow)
+            live = session.lease_until is not None and session.lease_until > tx.now
         if session.flow_run_id is None or not session.is_open:
             return Woken(state="not waiting", detail=f"the request is {session.status}")
         if not session.deployed:
             use_running_server(self.services.settings)
-        return prefect_runs.wake(session.flow_run_id)
+        suspended = pause is not None and pause.kind == "suspended"
+        return prefect_runs.wake(session.flow_run_id, carried=live or suspended)
 
     def _workflow_of(self, tx: Any, reference: str) -> str:
         if reference.startswith("<") or "@" in reference:

@@ -77,6 +77,8 @@ class Submission(Value):
     code: str
     verdicts: tuple[ItemVerdict, ...]
     answers: dict[str, str]
+    outdated: bool = False
+    """Whether a choice was sent that is not on this form: of a page gone stale, say."""
     wants_to_edit: str | None = None
     """The item whose fields are wanted in a second form; that decides nothing."""
 
@@ -141,6 +143,10 @@ def read_answer(form: Form, values: dict[str, Json]) -> Submission:
         code=_text(values, "code").strip(),
         verdicts=tuple(v for v in said if v.item not in wanted),
         answers=answers,
+        outdated=any(
+            _text(values, verdict_name(item)) not in ("", *item.choices)
+            for item in form.items
+        ),
         wants_to_edit=wanted[0] if wanted else None,
     )
 

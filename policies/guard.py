@@ -54,6 +54,9 @@ class Facts(Value):
     validation_hash: str
     evidence: tuple[EvidenceRef, ...]
     intent: EffectiveIntent
+    canonicalisation: str
+    scope: str
+    key: str
     principal_permitted: bool
     approvers_permitted: bool
     expires_at: datetime | None
@@ -174,20 +177,21 @@ def _evidence(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
     return "evidence is not what was seen: " + ", ".join(changed)
 
 
+# What names the operation is derived again as well, never copied.
+_OPERATION = ("canonicalisation", "scope", "key")
 _OWN_REASON = {"tenant", "resource_version", "schema_version", "policy_version"}
 
 
 def _intent(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
     if intent_digest(s.payload, s.intent) != s.intent_digest:
         return "the snapshot's intent does not have the digest that was approved"
-    if s.intent == f.intent:
-        return None
     names = [
         name
         for name in EffectiveIntent.model_fields
         if name not in _OWN_REASON
         and getattr(s.intent, name) != getattr(f.intent, name)
     ]
+    names += [name for name in _OPERATION if getattr(s, name) != getattr(f, name)]
     return "the intent differs in " + ", ".join(names) if names else None
 
 

@@ -60,6 +60,8 @@ def judge_answer(
 ) -> Accepted | NotAccepted | None:
     """Judge what a person answered; None where an optional question was left open."""
     text = (value or "").strip()
+    if not any(c.isprintable() and not c.isspace() for c in text):
+        text = ""
     if asked.type in MINTS_APPROVAL:
         return NotAccepted(reason=f"{asked.id} is decided by a verdict, not an answer")
     if not text:

@@ -163,8 +163,12 @@ def _evidence(piece: PacketEvidence) -> list[str]:
 
 
 def _question(question: Interaction) -> list[str]:
-    """A question with what there is to look at and to choose from."""
-    parts = [f"## Question {inline_code(question.id)}", fenced(question.question)]
+    """A question with what there is to look at and to choose from.
+
+    It is named as its field is: an id can be longer than a heading's line.
+    """
+    parts = ["## Question", *_fact("**Answer to**", question.id)]
+    parts.append(fenced(question.question))
     if question.detail:
         parts.append(fenced(question.detail))
     for option in question.options:

@@ -6,9 +6,9 @@ not void approvals, changing who may approve does.
 """
 
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from policies import canonical
 from policies.value import Value
@@ -92,6 +92,14 @@ class Policy(Value):
     """The version of the standard by which reviewers judge."""
     denied: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Permissions taken from a principal (who asks for actions), by its id."""
+
+    @model_validator(mode="after")
+    def _all_levels(self) -> Self:
+        for name, levels in (("gates", self.gates), ("terms", self.terms)):
+            missing = [level for level in LEVELS if level not in levels]
+            if missing:
+                raise ValueError(f"{name} lacks the level {', '.join(missing)}")
+        return self
 
     @cached_property
     def version(self) -> str:

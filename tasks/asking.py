@@ -166,8 +166,7 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
             made_by="system",
             diff="made again from present facts",
         )
-        gate = policy.gates[prepared.risk.level]
-        items.add_version(tx, present, event, new, prepared.risk, gate)
+        items.add_version(tx, present, event, new, policy)
 
 
 def _open_items(services: Services, work: Work) -> tuple[Item, ...]:

@@ -22,6 +22,7 @@ from policies import form as forms
 from policies import interaction, packet
 from policies.access import Channel
 from policies.canonical import canonicalise
+from policies.errors import Conflict
 from policies.form import Form
 from policies.interaction import Interaction
 from policies.lifecycle import OPEN, State
@@ -76,6 +77,9 @@ def take_answer(
     """
     said = forms.read_answer(form, values)
     notice, kept = "", None
+    if said.outdated:
+        notice = "The form was answered for an earlier version: look at this one."
+        return _show_next(services, work, notice, None)
     if said.verdicts or said.answers or said.wants_to_edit is None:
         if form.editing and not said.verdicts:
             # The edit was given up: back to the first form.
@@ -208,6 +212,11 @@ def _resume(services: Services, work: Work) -> Work:
         questions.lapse(tx, work.workflow, also_untimed=True)
         session = sessions.load(tx, work.workflow)
         binding = resumes.claim_or_get(tx, work.held, session, pending, domain, stored)
+    if isinstance(binding, resumes.SlotTaken):
+        raise Conflict(
+            f"Round {binding.interrupt} was resumed with another outcome.",
+            code="resume_conflict",
+        )
     with services.ledger.write() as tx:
         result, words = _review_result(tx, work.workflow)
         state = work.state.model_copy(

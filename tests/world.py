@@ -29,6 +29,7 @@ from blocks.vault import Vault
 from policies.access import Channel
 from policies.decision import Block, CallTool, Complete, Decision, Fail
 from policies.interaction import Interaction
+from policies.lifecycle import OPEN
 from policies.plan import ItemVerdict, VerdictWord
 from policies.policy import Policy, Role
 from policies.value import Json
@@ -322,7 +323,8 @@ class World:
 
     def approve(self, work: Work, by: str = "ada") -> Taken:
         """Approve everything that is open."""
-        said = [self.says(work, "approve", item) for item in self.items(work)]
+        waiting = [item for item in self.items(work) if item.state in OPEN]
+        said = [self.says(work, "approve", item) for item in waiting]
         outcome = self.hand_in(work, *said, by=by)
         assert isinstance(outcome, Taken), outcome
         return outcome

@@ -15,7 +15,7 @@ from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
 from blocks.ledger.tables import ExecutionClaim, PayloadVersion, Verdict
-from policies import access, canonical, guard
+from policies import access, canonical, guard, idempotency
 from policies.adapter import Adapter, Target
 from policies.errors import NotFound, PlacetError
 from policies.guard import Facts, GuardAnswer, ReapprovalRequired
@@ -109,6 +109,15 @@ def gather(
         validation_hash=stored.validation_hash,
         evidence=stored.evidence,
         intent=intent,
+        canonicalisation=canonical.CANONICALISATION,
+        # Tenant, tool and version have reasons of their own; what else names an
+        # operation is taken from where it is now.
+        scope=idempotency.scope(
+            session.environment, snapshot.intent.tenant, snapshot.tool
+        ),
+        key=idempotency.operation_key(
+            item.workflow, item.action, snapshot.payload.version
+        ),
         principal_permitted=policy.principal_may(
             session.requested_by, intent.permission
         ),

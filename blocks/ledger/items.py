@@ -19,7 +19,7 @@ from policies.access import Gate
 from policies.errors import Conflict, NotFound
 from policies.guard import Blocked, ReapprovalRequired
 from policies.lifecycle import Event, State
-from policies.policy import LEVELS, GatePolicy, RiskLevel, Role
+from policies.policy import LEVELS, GatePolicy, Policy, RiskLevel, Role
 from policies.risk import Risk
 from policies.snapshot import ApprovalSnapshot, EvidenceRef
 from policies.state import ItemView
@@ -112,6 +112,7 @@ class Version(Value):
     version: int
     snapshot: ApprovalSnapshot
     validation_hash: str
+    risk: Risk
     provenance: str | None
     diff: str | None
     made_by: str
@@ -264,14 +265,14 @@ def add_version(
     item: Item,
     event: Event,
     new: Version,
-    risk: Risk,
-    gate: GatePolicy,
+    policy: Policy,
     **told: Any,
 ) -> Item:
-    """A new version to be judged; what was said about earlier ones is void by that.
+    """A new version, judged by `policy`; what was said about earlier ones is void.
 
     `told` is what the audit event says beside it, such as who decided on the edit.
     """
+    risk, gate = new.risk, policy.gates[new.risk.level]
     _insert_version(tx, item.id, new)
     move(
         tx,
@@ -290,6 +291,7 @@ def add_version(
         signed_in=gate.signed_in,
         term_seconds=new.snapshot.term_seconds,
         gate_version=new.snapshot.intent.policy_version,
+        policy_version=policy.version,
         schema_version=new.snapshot.intent.schema_version,
     )
     audit.append(
@@ -457,6 +459,7 @@ def _insert_version(tx: Transaction, item: str, new: Version) -> None:
             "resource_version": snapshot.intent.resource_version,
             "precondition": snapshot.intent.precondition,
             "validation_hash": new.validation_hash,
+            "risk": new.risk.model_dump(mode="json"),
             "provenance": new.provenance,
             "diff": new.diff,
             "made_by": new.made_by,
@@ -475,6 +478,7 @@ def _version(row: Row[Any]) -> Version:
         version=row.version,
         snapshot=ApprovalSnapshot.model_validate(canonical.read_json(row.snapshot)),
         validation_hash=row.validation_hash,
+        risk=Risk.model_validate(row.risk),
         provenance=row.provenance,
         diff=row.diff,
         made_by=row.made_by,

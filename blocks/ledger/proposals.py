@@ -115,6 +115,7 @@ def bind(
         version=version,
         snapshot=taken,
         validation_hash=prepared.validation_hash,
+        risk=prepared.risk,
         provenance=provenance,
         diff=diff,
         made_by=made_by,

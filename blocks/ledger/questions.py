@@ -108,6 +108,15 @@ def load(tx: Transaction, workflow: str, question: str) -> Asked:
     raise NotFound(f"Workflow {workflow} has put no question {question!r}.")
 
 
+def lock(tx: Transaction, workflow: str, named: tuple[str, ...]) -> None:
+    """Keep others from answering these questions until the transaction ends."""
+    if tx.locks_rows and named:
+        query = select(Question.id).where(
+            Question.workflow == workflow, Question.id.in_(named)
+        )
+        tx.all(query.order_by(Question.id).with_for_update())
+
+
 def answer(
     tx: Transaction, workflow: str, question: str, value: str, by: str, channel: str
 ) -> None:

@@ -18,7 +18,7 @@ from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Pending, Session
 from blocks.ledger.tables import ResumeBinding, Verdict
 from policies import canonical
-from policies.errors import Conflict, Superseded
+from policies.errors import Superseded
 from policies.guard import Executable
 from policies.lifecycle import Event, State
 from policies.state import RequestState
@@ -32,6 +32,14 @@ class Binding(Value):
     interrupt: str
     outcome: str
     consumed: bool
+
+
+class SlotTaken(Value):
+    """Another outcome has the slot: `bound` is its digest, `asked` the one refused."""
+
+    interrupt: str
+    bound: str
+    asked: str
 
 
 def outcome_of(tx: Transaction, workflow: str) -> str:
@@ -54,11 +62,11 @@ def claim_or_get(
     pending: Pending,
     domain: Domain,
     stored: Mapping[str, Stored],
-) -> Binding:
+) -> Binding | SlotTaken:
     """Bind the round's outcome to its slot, or find it bound.
 
     Every approved item is judged by the guard again; what it refuses is not resumed.
-    `Conflict` (resume_conflict) if another outcome has the slot.
+    `SlotTaken` is recorded, so the caller's transaction must be committed.
     """
     sessions.require(tx, held)
     outcome = outcome_of(tx, held.workflow)
@@ -76,6 +84,16 @@ def claim_or_get(
             if item.state == State.APPROVED and not item.held:
                 _claim_item(tx, session, item, domain, stored[item.id])
     return _get(tx, held, pending, outcome)
+
+
+def is_overtaken(tx: Transaction, workflow: str, pending: Pending) -> bool:
+    """Whether the slot was taken and something was decided since: withdrawn, say.
+
+    What is decided then needs a slot of its own.
+    """
+    slot = _slot(workflow, pending.checkpoint, pending.interrupt)
+    row = tx.one(select(ResumeBinding.outcome).where(*slot))
+    return row is not None and row.outcome != outcome_of(tx, workflow)
 
 
 def consume(tx: Transaction, held: Held, binding: Binding, state: RequestState) -> Held:
@@ -124,7 +142,9 @@ def _claim_item(
     )
 
 
-def _get(tx: Transaction, held: Held, pending: Pending, outcome: str) -> Binding:
+def _get(
+    tx: Transaction, held: Held, pending: Pending, outcome: str
+) -> Binding | SlotTaken:
     slot = _slot(held.workflow, pending.checkpoint, pending.interrupt)
     row = tx.run(select(ResumeBinding).where(*slot)).one()
     if row.outcome != outcome:
@@ -136,10 +156,7 @@ def _get(tx: Transaction, held: Held, pending: Pending, outcome: str) -> Binding
             bound=row.outcome,
             asked=outcome,
         )
-        raise Conflict(
-            f"Round {pending.interrupt} was resumed with another outcome.",
-            code="resume_conflict",
-        )
+        return SlotTaken(interrupt=pending.interrupt, bound=row.outcome, asked=outcome)
     return Binding(
         checkpoint=row.checkpoint,
         interrupt=row.interrupt,

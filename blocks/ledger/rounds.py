@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from sqlalchemy import select, update
 
 from blocks.artifacts import StoredArtifact
-from blocks.ledger import audit, items, proposals, questions, sessions
+from blocks.ledger import audit, items, proposals, questions, resumes, sessions
 from blocks.ledger.database import Transaction
 from blocks.ledger.sessions import Held, Pending, Session
 from blocks.ledger.tables import Pause, WorkflowSession
@@ -81,7 +81,7 @@ def open_round(
 def standing(tx: Transaction, session: Session) -> Standing:
     """Whether the pending round still waits."""
     pending = session.pending
-    if pending is None:
+    if pending is None or resumes.is_overtaken(tx, session.workflow, pending):
         return "changed"
     present = {item.id: item for item in items.of_workflow(tx, session.workflow)}
     asked = dict(pending.items)

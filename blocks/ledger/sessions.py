@@ -115,7 +115,14 @@ def open_or_get(tx: Transaction, opening: Opening) -> Session:
     row = tx.one(_BY_ID, {"id": workflow})
     if not made and row is not None and row.request_hash != asked:
         raise _other_request(opening.request_id)
-    return load(tx, workflow)
+    session = load(tx, workflow)
+    if session.environment != opening.environment:
+        raise Conflict(
+            f"{workflow} belongs to the environment {session.environment}.",
+            code="idempotency_conflict",
+            hint=f"This process works in {opening.environment} (PLACET_ENVIRONMENT).",
+        )
+    return session
 
 
 def check_same(

@@ -194,6 +194,7 @@ class PayloadVersion(Base):
     resource_version: Mapped[int | None]
     precondition: Mapped[str]
     validation_hash: Mapped[str]
+    risk: Mapped[dict[str, Any]]
     provenance: Mapped[str | None]
     diff: Mapped[str | None]
     made_by: Mapped[str]

@@ -357,9 +357,8 @@ def _edit(
         diff=f"edited in {', '.join(sorted(verdict.edit or {}))}",
     )
     decision = _write(tx, item, acting, "edited", verdict.reason, None)
-    gate = policy.gates[level.level]
     told = _said(item, acting, decision, verdict.reason)
-    moved = items.add_version(tx, item, Event.EDIT, new, level, gate, **told)
+    moved = items.add_version(tx, item, Event.EDIT, new, policy, **told)
     return _recorded(moved, decision, "edited")
 
 

@@ -159,7 +159,7 @@ def _tell(done: Decided, as_json: Annotated[bool, Parameter(parse=False)]) -> No
         )
     for question in done.taken.answered:
         output.say(f"{question}: answered.")
-    if done.run.state == "unreachable":
+    if done.run.state in ("dead", "unreachable"):
         output.say(f"It is recorded; the run could not be woken: {done.run.detail}")
         output.say("`placet resume WORKFLOW` puts it back to work.")
 

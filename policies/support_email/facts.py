@@ -34,7 +34,7 @@ def draft_facts(view: View) -> dict[str, Any]:
         "subject": reply_subject(ticket["subject"]),
         "customer_name": names[0] if len(names) == 1 else "customer",
         "topic": answer_to(view, "topic") or topic_of(message),
-        "order_number": answer_to(view, "order_number") or order_number(message),
+        "order_number": answer_to(view, "order-number") or order_number(message),
         "acknowledgement": view.state.request.get("reply") == "acknowledgement",
         "fills": {**_known_fills(view, message), **given_fills(view)},
     }
@@ -43,7 +43,7 @@ def draft_facts(view: View) -> dict[str, Any]:
 def _known_fills(view: View, message: str) -> dict[str, str]:
     """What the context alone can fill in."""
     customers = chosen_customers(view)
-    known = {"Order Number": answer_to(view, "order_number") or order_number(message)}
+    known = {"Order Number": answer_to(view, "order-number") or order_number(message)}
     if len(customers) == 1:
         known |= {"Customer Name": customers[0]["name"]}
         known |= {"Customer Email": customers[0]["email"]}

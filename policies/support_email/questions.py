@@ -98,7 +98,7 @@ def _which_topic(target: str, message: str) -> Interaction:
 
 def _which_order(target: str) -> Interaction:
     return Interaction(
-        id="order_number",
+        id="order-number",
         type="INPUT",
         target=target,
         question="Which order is meant? Leave it open to reply without a number.",

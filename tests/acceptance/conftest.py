@@ -12,6 +12,9 @@ import pytest
 from channels.local_server import LocalServer
 from tests.acceptance.deployment import deploy, start_worker
 from tests.acceptance.installation import Installation
+from tests.acceptance.prefect_ui import UIS, PrefectUI, UiName
+from tests.acceptance.requests_under_way import Carrier
+from tests.acceptance.reviewer import Reviewer
 from tests.smtp_server import RecordingServer
 
 if TYPE_CHECKING:
@@ -69,9 +72,27 @@ def deployed(
         made.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def carrier(
+    prefect_server: LocalServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    sqlite_template: Path,
+) -> Iterator[Carrier]:
+    """One process for many requests, each of which is a test's own."""
+    folder = tmp_path_factory.mktemp("carrier")
+    shutil.copyfile(sqlite_template, folder / "placet.db")
+    # Nobody waits for a poll, and no test is longer than the hot window.
+    settings = {"poll_seconds": "0.1", "hot_pause_seconds": "600"}
+    with RecordingServer() as smtp:
+        made = Installation(folder, prefect_server.api_url, smtp, **settings)
+        with Carrier(made) as carrier:
+            yield carrier
+        made.close()
+
+
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """A browser per test: while one is open, its thread can't run asyncio itself."""
+    """A browser for a module: while it is open, its thread can't run asyncio itself."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if not CHROMIUM.exists():
         pytest.skip(f"needs a browser at {CHROMIUM}")
@@ -82,6 +103,26 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Page:
+def page(chromium: Browser) -> Iterator[Page]:
     """An empty page, 1280 by 1000 pixels."""
-    return chromium.new_page(viewport={"width": 1280, "height": 1000})
+    with chromium.new_page(viewport={"width": 1280, "height": 1000}) as page:
+        yield page
+
+
+@pytest.fixture(params=UIS)
+def ui_name(request: pytest.FixtureRequest) -> UiName:
+    """Each of Prefect's pages."""
+    name: UiName = request.param
+    return name
+
+
+@pytest.fixture
+def ui(ui_name: UiName, page: Page, prefect_server: LocalServer) -> PrefectUI:
+    """A page that shows forms."""
+    return UIS[ui_name](page, prefect_server.url)
+
+
+@pytest.fixture
+def reviewer(ui: PrefectUI, carrier: Carrier) -> Reviewer:
+    """A reviewer in front of that page."""
+    return Reviewer(ui, carrier.installation.add_reviewer())

@@ -11,9 +11,8 @@ from email import message_from_bytes
 from email.header import decode_header, make_header
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import httpx
 import pyotp
 
 from blocks.ledger import audit, items, people, sessions
@@ -29,7 +28,7 @@ from policies.value import Json
 from tasks.services import Services
 from tests.acceptance.command_line import Answer, clean, environment, run_command
 from tests.acceptance.eventually import eventually
-from tests.acceptance.prefect_form import Form, PrefectRun
+from tests.acceptance.prefect_form import Form, PatientClient, PrefectRun
 from tests.acceptance.processes import Process, end_all_with
 from tests.smtp_server import Received, RecordingServer
 
@@ -68,7 +67,7 @@ class Installation:
         self, folder: Path, api_url: str, smtp: RecordingServer, **settings: str
     ) -> None:
         self.folder = folder
-        self.api = httpx.Client(base_url=api_url, trust_env=False, timeout=30)
+        self.api = PatientClient(base_url=api_url, trust_env=False, timeout=30)
         self.smtp = smtp
         self.env = _environment(folder, api_url, smtp.port, settings)
         with environment(self.env):

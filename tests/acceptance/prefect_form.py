@@ -9,6 +9,19 @@ import httpx
 from tests.acceptance.eventually import eventually
 
 
+class PatientClient(httpx.Client):
+    """A client that asks again while Prefect's SQLite is busy, which it says by 503."""
+
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """As httpx, but never a 503."""
+
+        def answer() -> httpx.Response | None:
+            found = super(PatientClient, self).send(request, **options)
+            return None if found.status_code == 503 else found
+
+        return eventually(answer)
+
+
 class Said(NamedTuple):
     """What Prefect answered to a form: `ACCEPT`, `REJECT` or `ABORT`, and why."""
 
@@ -68,7 +81,8 @@ class PrefectRun:
         return found.json() if found.is_success else None
 
     def _run(self) -> dict[str, Any]:
-        return eventually(lambda: _unless_busy(self._api.get(f"/flow_runs/{self.id}")))
+        found: dict[str, Any] = self._api.get(f"/flow_runs/{self.id}").json()
+        return found
 
     def _named(self, names: tuple[str, ...]) -> str | None:
         name = self.state()
@@ -86,9 +100,9 @@ class PrefectRun:
         return Form(keys["schema"].removesuffix("-schema"), schema.json(), text.json())
 
     def _post(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Ask for a change; on SQLite a busy server answers 503 now and then."""
-        path = f"/flow_runs/{self.id}/{what}"
-        return eventually(lambda: _unless_busy(self._api.post(path, json=body)))
+        answer = self._api.post(f"/flow_runs/{self.id}/{what}", json=body)
+        said: dict[str, Any] = answer.raise_for_status().json()
+        return said
 
 
 class Form(NamedTuple):
@@ -122,11 +136,3 @@ class Form(NamedTuple):
         """The one value of a drop-down that begins so."""
         values: list[str] = self.fields[name]["enum"]
         return next(value for value in values if value.startswith(word))
-
-
-def _unless_busy(response: httpx.Response) -> dict[str, Any] | None:
-    if response.status_code == 503:
-        return None
-    found: dict[str, Any] = response.json()
-    assert response.status_code < 500, found
-    return found

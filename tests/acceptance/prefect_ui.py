@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 
 UiName = Literal["old", "new"]
 
+# What Prefect answers on SQLite while somebody else writes: one presses again.
+BUSY = 503
 # The format `json-string` is a code editor, in the new UI without a text area.
 _BOX = "textarea, input[type=number], [contenteditable=true]"
+
+_CUT_OFF = """packet => [...packet.querySelectorAll("*")].filter(part =>
+    part.getBoundingClientRect().right > packet.getBoundingClientRect().right + 1
+    || part.tagName == "PRE" && part.scrollWidth > part.clientWidth + 1
+).map(part => part.textContent)"""
 
 
 class PrefectUI(ABC):
@@ -43,6 +50,8 @@ class PrefectUI(ABC):
         self.page.goto(f"{self.url}{self.path}/runs/flow-run/{run_id}")
         self._ask_for_form()
         self.form.locator(self.titles).first.wait_for()
+        # The new page brings the packet later than the form.
+        self.form.locator(self.packet).locator("code").first.wait_for()
 
     def fields(self) -> list[str]:
         """The titles as a person reads them, from top to bottom."""
@@ -78,10 +87,10 @@ class PrefectUI(ABC):
 
     def submit(self) -> bool:
         """Press the button: True once the server took the answer, False if refused."""
-        self._forget_toasts()
-        with self.page.expect_response(self._ends_the_attempt) as answer:
-            self.form.get_by_role("button", name=self.button).click()
-        if json.loads(answer.value.text()).get("status") == "ACCEPT":
+        answer = self._press()
+        while answer.status == BUSY:
+            answer = self._press()
+        if json.loads(answer.text()).get("status") == "ACCEPT":
             self.form.wait_for(state="hidden")
             return True
         self._errors().first.wait_for()
@@ -100,9 +109,20 @@ class PrefectUI(ABC):
         box = self.form.locator(self.packet).bounding_box()
         return 0.0 if box is None else box["height"]
 
+    def out_of_sight(self) -> list[str]:
+        """The parts of the packet that are cut off, or have to be scrolled sideways."""
+        parts: list[str] = self.form.locator(self.packet).evaluate(_CUT_OFF)
+        return parts
+
     def screenshot(self, path: Path) -> None:
         """Keep what the page looks like now."""
         self.page.screenshot(path=path)
+
+    def _press(self) -> Response:
+        self._forget_toasts()
+        with self.page.expect_response(self._ends_the_attempt) as answer:
+            self.form.get_by_role("button", name=self.button).click()
+        return answer.value
 
     def _field(self, title: str) -> Locator:
         name = re.compile(rf"^\s*{re.escape(title)}( \(Optional\))?\s*$")

@@ -27,6 +27,10 @@ class Process(NamedTuple):
         """All that it has printed so far, on both streams."""
         return self.log.read_text(errors="replace")
 
+    def has_ended(self) -> bool:
+        """Whether it has ended."""
+        return self.child.ended_with is not None
+
     def wait(self, within: float = 60) -> int:
         """Its exit status, once it has ended."""
         eventually(lambda: self.child.ended_with is not None, within)
@@ -52,23 +56,30 @@ def send(pid: int, number: signal.Signals) -> None:
     os.kill(pid, number)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process, and it is no corpse that nobody has read."""
+def is_gone(pid: int) -> bool:
+    """Whether there is no such process, or only a corpse that nobody has buried."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
-    return state != "Z"
+        return True
+    return state == "Z"
 
 
 def end_all_with(setting: str) -> None:
     """End every process with this setting in its environment: a worker starts some."""
-    wanted = setting.encode()
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            if entry.name.isdigit() and _has(entry, wanted):
-                send(int(entry.name), signal.SIGKILL)
+    for pid in running_with(setting):
+        with suppress(ProcessLookupError):
+            send(pid, signal.SIGKILL)
+
+
+def running_with(setting: str) -> list[int]:
+    """The processes with this setting in their environment."""
+    entries = (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [int(entry.name) for entry in entries if _has(entry, setting.encode())]
 
 
 def _has(entry: Path, setting: bytes) -> bool:
-    return setting in (entry / "environ").read_bytes().split(b"\0")
+    try:
+        return setting in (entry / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False

@@ -1,4 +1,4 @@
-"""Many requests of one installation, carried by one process, and people at their forms.
+"""Many requests of one installation, carried by one process.
 
 Each request has a ticket, customers and mailboxes of its own.
 """
@@ -16,16 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import pyotp
-
 from blocks import packets
-from blocks.ledger import items, people, sessions
-from blocks.ledger.database import utc_now
+from blocks.ledger import items, sessions
 from blocks.ledger.items import Item
 from policies.errors import NotFound
 from policies.value import Json
 from tests.acceptance.eventually import eventually
-from tests.acceptance.installation import Installation, Person
+from tests.acceptance.installation import Installation
 from tests.acceptance.prefect_form import Form, PrefectRun
 from tests.smtp_server import Received
 
@@ -163,28 +160,6 @@ class UnderWay:
             return self._installation.session(self.workflow).flow_run_id is not None
         except NotFound:
             return False
-
-
-class Codes:
-    """One person's one-time codes, each of which is given out once."""
-
-    def __init__(self, seed: str) -> None:
-        self._clock = pyotp.TOTP(seed)
-        self._last = 0
-
-    def next(self) -> str:
-        """A code that works now; the third within half a minute is waited for."""
-        step = max(self._last + 1, people.step_at(utc_now()))
-        # The code of the next step is taken as well, a later one is not.
-        eventually(lambda: step <= people.step_at(utc_now()) + 1)
-        self._last = step
-        return self._clock.generate_otp(step)
-
-    def wrong(self) -> str:
-        """Six digits that are none of their codes for some minutes."""
-        now = people.step_at(utc_now())
-        right = {self._clock.generate_otp(now + step) for step in range(-2, 20)}
-        return next(str(n) for n in range(100_000, 100_099) if str(n) not in right)
 
 
 def _read(mail: Received) -> dict[str, str]:

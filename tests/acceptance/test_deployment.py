@@ -1,9 +1,12 @@
-"""Requests through the deployment: a process pool, a real worker, blocks, a schedule."""
+"""Requests through the deployment: process pool, worker, blocks and a schedule."""
 
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
+
+from pydantic import SecretStr
 
 from blocks.ledger.sessions import workflow_id
 from blocks.ledger_block import LedgerBlock
@@ -19,7 +22,7 @@ from tests.acceptance.deployment import (
 )
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Installation
-from tests.acceptance.processes import is_alive
+from tests.acceptance.processes import is_gone
 from tests.smtp_server import RecordingServer
 
 SHORT_WINDOW = {"PLACET_HOT_PAUSE_SECONDS": "1"}
@@ -65,7 +68,7 @@ def test_a_schedule_makes_a_new_request_at_each_run(deployed: Installation) -> N
     deployed.add_ticket("scheduled")
     schedule_runs(deployed, "scheduled", 2)
 
-    runs = eventually(lambda: scheduled_runs(deployed))
+    runs = eventually(lambda: scheduled_runs(deployed, 2))
     workflows = {workflow_id(run.id) for run in runs}
     for workflow in workflows:
         approve(deployed, workflow)
@@ -77,7 +80,7 @@ def test_a_schedule_makes_a_new_request_at_each_run(deployed: Installation) -> N
 def test_a_suspended_run_holds_no_process_and_goes_on_when_decided(
     deployed: Installation,
 ) -> None:
-    by_form, by_command = suspend(deployed, "by-form"), suspend(deployed, "by-command")
+    by_form, by_command = suspended(deployed, "by-form", "by-command")
     ada = deployed.add_reviewer()
 
     form = deployed.wait_until_asked(by_form)
@@ -118,16 +121,19 @@ def approve(installation: Installation, workflow: str) -> None:
     assert installation.wait_until_closed(workflow) == "completed"
 
 
-def suspend(installation: Installation, ticket: str) -> str:
-    """A request whose hot window has run out, and whose process is gone."""
-    installation.add_ticket(ticket)
-    run = start_run(installation, ticket, SHORT_WINDOW)
-    workflow = workflow_id(run.id)
-    process = eventually(lambda: holder(installation, workflow))
-    run.wait_for("Suspended")
-    eventually(lambda: not is_alive(process))
-    assert installation.holder(workflow) is None
-    return workflow
+def suspended(installation: Installation, *tickets: str) -> list[str]:
+    """Requests whose hot window has run out, and whose processes are gone."""
+    for ticket in tickets:
+        installation.add_ticket(ticket)
+    runs = [start_run(installation, ticket, SHORT_WINDOW) for ticket in tickets]
+    workflows = [workflow_id(run.id) for run in runs]
+    at_work = [partial(holder, installation, workflow) for workflow in workflows]
+    processes = [eventually(process) for process in at_work]
+    for run, process in zip(runs, processes, strict=True):
+        run.wait_for("Suspended")
+        eventually(partial(is_gone, process))
+    assert [process() for process in at_work] == [None, None]
+    return workflows
 
 
 def holder(installation: Installation, workflow: str) -> int | None:
@@ -141,7 +147,7 @@ def holder(installation: Installation, workflow: str) -> int | None:
 def save_blocks(installation: Installation) -> None:
     """What a person fills in on Prefect's page for blocks."""
     ledger = LedgerBlock(
-        database_url=f"sqlite:///{installation.folder}/placet.db",
+        database_url=SecretStr(f"sqlite:///{installation.folder}/placet.db"),
         artifacts=str(installation.folder / "artifacts"),
         environment="test",
     )
@@ -154,4 +160,4 @@ def save_blocks(installation: Installation) -> None:
     )
     with environment(installation.env):
         for block in (ledger, mail, DraftingModelBlock(kind="template")):
-            block.save("other", _sync=True)
+            block.save("other")

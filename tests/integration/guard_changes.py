@@ -7,7 +7,6 @@ from typing import NamedTuple
 import pytest
 
 from blocks.ledger import people
-from blocks.support_email import store
 from policies.policy import GatePolicy, Policy
 from policies.support_email import text
 from policies.support_email.adapter import SupportEmail
@@ -26,7 +25,7 @@ _CLAIM = (
 _NEWER = (
     "INSERT INTO payload_versions SELECT item, version + 1, ref, hash, snapshot,"
     " snapshot_digest, intent_digest, resource_version, precondition, validation_hash,"
-    " provenance, diff, made_by, made_at FROM payload_versions WHERE item = :item"
+    " risk, provenance, diff, made_by, made_at FROM payload_versions WHERE item = :item"
 )
 _WITHDRAWN = (
     "INSERT INTO verdicts (decision_id, item, version, verdict, reviewer, role,"
@@ -40,7 +39,7 @@ _WITHDRAWN = (
 class Change(NamedTuple):
     """What is done to each request, what the guard finds, where the item goes."""
 
-    do: Callable[[World, Work, pytest.MonkeyPatch], object]
+    do: Callable[[World, Work, pytest.MonkeyPatch], None]
     also: tuple[str, ...] = ()
     to: str | None = AGAIN
 
@@ -49,58 +48,57 @@ def item_id(world: World, work: Work) -> str:
     return world.item(work).id
 
 
-def _say_withdrawn(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
-    return forging.run(world.ledger, _WITHDRAWN, item=item_id(world, work))
+def _say_withdrawn(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
+    forging.run(world.ledger, _WITHDRAWN, item=item_id(world, work))
 
 
-def _claim(world: World, work: Work, key: str, digest: str) -> object:
+def _claim(world: World, work: Work, key: str, digest: str) -> None:
     scope = world.version(work).snapshot.scope
     values = {"scope": scope, "key": key, "digest": digest, "version": 1}
-    return forging.run(world.ledger, _CLAIM, item=item_id(world, work), **values)
+    forging.run(world.ledger, _CLAIM, item=item_id(world, work), **values)
 
 
-def _spend(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
-    return _claim(world, work, f"op-other-{work.workflow}", "sha256:0")
+def _spend(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
+    _claim(world, work, f"op-other-{work.workflow}", "sha256:0")
 
 
-def _bind_key(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
+def _bind_key(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
     key = world.version(work).snapshot.key
     rebind = "UPDATE execution_claims SET digest = 'sha256:0' WHERE key = :key"
-    return forging.run(world.ledger, rebind, key=key) or _claim(
-        world, work, key, "sha256:0"
-    )
+    if not forging.run(world.ledger, rebind, key=key):
+        _claim(world, work, key, "sha256:0")
 
 
-def _set_session(column: str, value: str) -> Callable[..., object]:
-    def do(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
+def _set_session(column: str, value: str) -> Callable[..., None]:
+    def do(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
         change = f"UPDATE workflow_sessions SET {column} = :value WHERE id = :id"
-        return forging.run(world.ledger, change, value=value, id=work.workflow)
+        forging.run(world.ledger, change, value=value, id=work.workflow)
 
     return do
 
 
-def _deny(world: World, _: Work, __: pytest.MonkeyPatch) -> object:
-    return world.set_policy(Policy(denied={"agent": (SEND,)}))
+def _deny(world: World, _: Work, __: pytest.MonkeyPatch) -> None:
+    world.set_policy(Policy(denied={"agent": (SEND,)}))
 
 
-def _change_gate(world: World, _: Work, __: pytest.MonkeyPatch) -> object:
+def _change_gate(world: World, _: Work, __: pytest.MonkeyPatch) -> None:
     gates = {**Policy().gates, "low": GatePolicy(role="reviewer")}
-    return world.set_policy(Policy(gates=gates))
+    world.set_policy(Policy(gates=gates))
 
 
-def _change_tool(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
+def _change_tool(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
     other = "UPDATE items SET action_type = :tool WHERE workflow = :id"
     tool = "support_email.send_acknowledgement"
-    return forging.run(world.ledger, other, tool=tool, id=work.workflow)
+    forging.run(world.ledger, other, tool=tool, id=work.workflow)
 
 
-def _point_elsewhere(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
+def _point_elsewhere(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
     elsewhere = (
         "UPDATE payload_versions SET ref = (SELECT max(ref) FROM artifacts"
         " WHERE kind = 'evidence') WHERE item = :item"
     )
     item = item_id(world, work)
-    return forging.forge(world.ledger, "payload_versions", elsewhere, item=item)
+    forging.forge(world.ledger, "payload_versions", elsewhere, item=item)
 
 
 def overwrite(world: World, ref: str, data: bytes = b'{"forged":true}') -> None:
@@ -110,43 +108,42 @@ def overwrite(world: World, ref: str, data: bytes = b'{"forged":true}') -> None:
     found.write_bytes(data)
 
 
-def _alter_payload(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
-    return overwrite(world, world.version(work).snapshot.payload.ref)
+def _alter_payload(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
+    overwrite(world, world.version(work).snapshot.payload.ref)
 
 
-def _alter_evidence(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
-    return overwrite(world, world.version(work).snapshot.evidence[0].ref)
+def _alter_evidence(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
+    overwrite(world, world.version(work).snapshot.evidence[0].ref)
 
 
-def _slip_in_a_version(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
-    return forging.run(world.ledger, _NEWER, item=item_id(world, work))
+def _slip_in_a_version(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
+    forging.run(world.ledger, _NEWER, item=item_id(world, work))
 
 
-def _change_rules(_: World, __: Work, patch: pytest.MonkeyPatch) -> object:
-    return patch.setattr(text, "RULES_VERSION", "support-email-rules-next")
+def _change_rules(_: World, __: Work, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(text, "RULES_VERSION", "support-email-rules-next")
 
 
-def _change_schema(_: World, __: Work, patch: pytest.MonkeyPatch) -> object:
+def _change_schema(_: World, __: Work, patch: pytest.MonkeyPatch) -> None:
     newer = SEND_REPLY.model_copy(update={"schema_version": "next"})
     tools = {**SupportEmail.tools, SEND_REPLY.name: newer}
-    return patch.setattr(SupportEmail, "tools", MappingProxyType(tools))
+    patch.setattr(SupportEmail, "tools", MappingProxyType(tools))
 
 
-def _move_address(world: World, _: Work, __: pytest.MonkeyPatch) -> object:
-    with world.ledger.write() as tx:
-        return store.change_address(tx, "c-1", "grace@new.example.com")
+def _move_address(world: World, _: Work, __: pytest.MonkeyPatch) -> None:
+    world.edit_address("c-1", "grace@new.example.com")
 
 
-def _let_it_run_out(world: World, work: Work, _: pytest.MonkeyPatch) -> object:
+def _let_it_run_out(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
     expires = world.item(work).expires_at
     assert expires is not None
-    return world.clock.set(max(expires, world.clock.now))
+    world.clock.set(max(expires, world.clock.now))
 
 
-def _revoke(world: World, _: Work, __: pytest.MonkeyPatch) -> object:
+def _revoke(world: World, _: Work, __: pytest.MonkeyPatch) -> None:
     with world.ledger.write() as tx:
-        who = people.load(tx, "ada")
-        return who.revoked or people.revoke(tx, reviewer="ada", actor="bob")
+        if not people.load(tx, "ada").revoked:
+            people.revoke(tx, reviewer="ada", actor="bob")
 
 
 CHANGES: dict[str, Change] = {

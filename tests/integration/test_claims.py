@@ -165,7 +165,7 @@ def test_a_tool_that_breaks_before_the_effect_can_be_tried_again(
         raise RuntimeError("out of memory")
 
     with monkeypatch.context() as patch:
-        patch.setitem(tools.EFFECTS, SEND, break_down)  # type: ignore[arg-type]
+        patch.setitem(tools.EFFECTS, SEND, break_down)
         with pytest.raises(RuntimeError):
             world.execute(work)
     world.execute(reload(world.services, work.held))

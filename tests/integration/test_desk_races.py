@@ -7,6 +7,7 @@ import pytest
 from blocks.desk import NotTaken, Outcome, Taken
 from blocks.ledger import items, proposals
 from blocks.ledger.claims import Claim
+from policies.lifecycle import Event
 from policies.plan import VerdictWord
 from policies.policy import GatePolicy, Policy
 from tasks.asking import ask_again
@@ -160,7 +161,8 @@ def test_what_a_reviewer_decides_while_an_item_is_made_anew_stands(
 ) -> None:
     """A24"""
     prepare = proposals.prepare
-    for number, word in enumerate(("approve", "edit", "reject")):
+    words: tuple[VerdictWord, ...] = ("approve", "edit", "reject")
+    for number, word in enumerate(words):
         work = world.asked(f"request-{number}")
         item = world.item(work)
         said = world.says(work, word, edit={"body": "Hi."} if word == "edit" else None)
@@ -173,7 +175,7 @@ def test_what_a_reviewer_decides_while_an_item_is_made_anew_stands(
             return made
 
         monkeypatch.setattr(proposals, "prepare", late)
-        ask_again(world.services, work, item, items.Event.EDIT)
+        ask_again(world.services, work, item, Event.EDIT)
         decided = world.item(work)
         assert (decided.state, decided.version) in {
             ("approved", 1),

@@ -136,6 +136,18 @@ def test_an_approval_lasts_as_long_as_its_version_says(world: World) -> None:
     assert expires - world.clock.now < timedelta(seconds=term)
 
 
+def test_a_new_version_is_judged_by_the_policy_of_its_own_time(world: World) -> None:
+    """R5"""
+    work = world.asked()
+    newer = Policy(risk=RiskPolicy(high_from=20))
+    world.set_policy(newer)
+    work, shown = world.refreshed(work)
+    assert shown.form.items[0].version == 2
+    world.approve(work)
+    approved = world.told(work, "approved")[0]
+    assert approved["policy_version"] == newer.version
+
+
 def test_an_edit_never_talks_the_risk_down(world: World) -> None:
     """A9"""
     world.add("olga", "owner")

@@ -17,12 +17,12 @@ from tests.together import together
 from tests.world import World, codes, names, text_of
 
 YEAR = 365 * 24 * 3600.0
-ORDER, TOPIC = "order_number", "topic"
+ORDER, TOPIC = "order-number", "topic"
 
 
 def asking_about(world: World, question: str) -> Work:
     """A request that waits for an answer to this question."""
-    message = {"order_number": "Where is my order?", "topic": "Hello there."}
+    message = {"order-number": "Where is my order?", "topic": "Hello there."}
     world.add_ticket("t-2", subject="Hi", message=message[question])
     work, asking = world.form(world.opened(ticket_id="t-2"))
     assert asking is not None
@@ -167,7 +167,7 @@ def test_no_answer_to_any_question_lets_anything_be_sent(
     assert {kind for kind, was in taken.items() if not was} == MINTS_APPROVAL
     assert world.next_form(revised)[1] is not None
     assert world.item(revised).state == "waiting_for_review"
-    assert forging.rows(world.ledger, "verdicts") == mail.received == []
+    assert (forging.rows(world.ledger, "verdicts"), mail.received) == ([], [])
 
 
 def test_an_open_remark_does_not_hold_up_what_is_decided(

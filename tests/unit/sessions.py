@@ -132,7 +132,7 @@ mail_states = st.fixed_dictionaries(
 answers = st.lists(
     st.builds(
         Answered,
-        question=st.sampled_from(["message", "topic", "customer", "order_number"]).map(
+        question=st.sampled_from(["message", "topic", "customer", "order-number"]).map(
             lambda name: TOPIC.model_copy(update={"id": name})
         ),
         answer=st.sampled_from([None, "refund", "c1", "Where is order 12345?"]),

@@ -37,7 +37,7 @@ def test_what_a_person_added_comes_before_what_was_read() -> None:
     answers = (
         answered("message", "Where is order 11111?"),
         answered("topic", "refund"),
-        answered("order_number", "00022222"),
+        answered("order-number", "00022222"),
     )
     facts = draft_facts(session(*answers, ticket=ticket()))
     assert facts["message"] == "Where is order 11111?"

@@ -62,14 +62,14 @@ def test_an_unclear_topic_is_chosen_from_all_topics() -> None:
 def test_an_order_number_may_be_left_open() -> None:
     """I2: optional, with a term: the reply goes on without it."""
     (asked,) = asks(ticket=ORDER)
-    assert (asked.id, asked.type, asked.required) == ("order_number", "INPUT", False)
+    assert (asked.id, asked.type, asked.required) == ("order-number", "INPUT", False)
     assert asked.answer_within_seconds == 600
     assert judge_answer(asked, "") is None
 
 
 def test_a_lapsed_question_is_not_put_again() -> None:
     """I2: it continues without an answer."""
-    assert asks(answered("order_number", None), ticket=ORDER) == []
+    assert asks(answered("order-number", None), ticket=ORDER) == []
 
 
 def test_a_number_in_the_message_is_not_asked_for() -> None:

@@ -17,6 +17,7 @@ from policies.canonical import canonicalise, read_json
 from policies.visible import (
     COLUMNS,
     GOES_ON,
+    columns,
     fenced,
     has_invisible,
     inline_code,
@@ -158,12 +159,25 @@ def is_only_a_fence(text: str) -> bool:
 
 
 @unhurried
-@given(st.text(st.sampled_from("ab ↪\n"), max_size=300))
+@given(st.text(st.sampled_from("ab ↪\n\t漢é"), max_size=300))
 def test_no_line_of_a_code_block_runs_out_of_sight(text: str) -> None:
     """F1 of the field failures: a reader need not scroll to see what is decided."""
     lines = fenced(text).split("\n")[1:-2]
-    assert all(len(line) <= COLUMNS for line in lines)
+    assert all(columns(line) <= COLUMNS for line in lines)
     assert unfolded("\n".join(lines)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wide"), [("ab", 2), ("漢字", 4), ("\t", 8), ("\uff26🎉", 4), ("é", 1)]
+)
+def test_a_line_is_as_wide_as_it_is_shown(text: str, wide: int) -> None:
+    """Neither tabs nor wide letters push the end of a line out of sight."""
+    assert columns(text) == wide
+
+
+def test_a_long_line_is_broken_between_its_words() -> None:
+    line = "word " * 20
+    assert fenced(line) == f"```\n{'word ' * 10}\n{GOES_ON}{'word ' * 10}\n```\n"
 
 
 def test_a_text_cannot_forge_a_line_that_goes_on() -> None:

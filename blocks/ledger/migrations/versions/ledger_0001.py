@@ -270,6 +270,7 @@ def upgrade() -> None:
         sa.Column("resource_version", sa.Integer(), nullable=True),
         sa.Column("precondition", sa.Text(), nullable=False),
         sa.Column("validation_hash", sa.Text(), nullable=False),
+        sa.Column("risk", _JSON, nullable=False),
         sa.Column("provenance", sa.Text(), nullable=True),
         sa.Column("diff", sa.Text(), nullable=True),
         sa.Column("made_by", sa.Text(), nullable=False),

@@ -1,0 +1,63 @@
+"""A reviewer who decides in the browser, at one form after the other."""
+
+from __future__ import annotations
+
+import pyotp
+
+from blocks.ledger import people
+from blocks.ledger.database import utc_now
+from tests.acceptance.eventually import eventually
+from tests.acceptance.installation import Person
+from tests.acceptance.prefect_form import Form
+from tests.acceptance.prefect_ui import PrefectUI
+from tests.acceptance.requests_under_way import UnderWay
+
+REASON = "Reason (to reject)"
+
+
+class Reviewer:
+    """One person in front of one of Prefect's pages."""
+
+    def __init__(self, ui: PrefectUI, person: Person) -> None:
+        self.ui = ui
+        self.id = person.id
+        self._clock = pyotp.TOTP(person.seed)
+        self._last_step = 0
+
+    def open(self, request: UnderWay) -> Form:
+        """Open the next form of a request, once it is shown."""
+        self._form = request.form()
+        self.ui.open_resume_form(request.run.id)
+        return self._form
+
+    def decide(
+        self, request: UnderWay, *words: str, reason: str = "", code: str = ""
+    ) -> bool:
+        """Open the next form and send it with a word for each item."""
+        self.open(request)
+        return self.send(*words, reason=reason, code=code)
+
+    def send(self, *words: str, reason: str = "", code: str = "") -> bool:
+        """Send the open form; whether Prefect has taken it."""
+        for name, word in zip(self._form.verdicts, words, strict=True):
+            title = str(self._form.fields[name]["title"])
+            self.ui.fill(title, self._form.choice(name, word))
+        if reason:
+            self.ui.fill(REASON, reason)
+        self.ui.fill("Reviewer", self.id)
+        self.ui.fill("One-time code", code or self.new_code())
+        return self.ui.submit()
+
+    def new_code(self) -> str:
+        """A code not used before; the third within half a minute is waited for."""
+        step = max(self._last_step + 1, people.step_at(utc_now()))
+        # The code of the next step is taken as well, a later one is not.
+        eventually(lambda: step <= people.step_at(utc_now()) + 1)
+        self._last_step = step
+        return self._clock.generate_otp(step)
+
+    def wrong_code(self) -> str:
+        """Six digits that are none of their codes for some minutes."""
+        now = people.step_at(utc_now())
+        right = {self._clock.generate_otp(now + step) for step in range(-2, 20)}
+        return next(str(n) for n in range(100_000, 100_099) if str(n) not in right)

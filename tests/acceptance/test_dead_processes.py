@@ -1,0 +1,157 @@
+"""Processes that die, stop or come back while a request waits: sent once all the same."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+
+from blocks.ledger.sessions import workflow_id
+from channels.local_server import LocalServer
+from tests.acceptance.eventually import eventually
+from tests.acceptance.installation import Installation
+from tests.acceptance.processes import Process, send
+from tests.smtp_server import RecordingServer
+
+
+def test_a_killed_request_says_so_and_goes_on_when_it_is_resumed(
+    installation: Installation,
+) -> None:
+    process, workflow = waiting(installation, "killed")
+    process.kill()
+    too_early = installation.command("resume", workflow)
+    eventually(lambda: installation.lease_is_over(workflow))
+
+    said = decide(installation, workflow, "approve")
+    resumed = installation.start("resume", workflow)
+
+    assert (too_early.code, "lease runs out" in too_early.err) == (5, True)
+    assert "no process works on it any more" in said
+    assert resumed.wait() == 0, resumed.said()
+    assert installation.session(workflow).status == "completed"
+    assert len(installation.mails("killed")) == 1
+
+
+def test_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
+    deployed: Installation,
+) -> None:
+    deployed.add_ticket("crashed")
+    workflow, _ = deployed.submit("crashed", "crashed")
+    deployed.wait_until_asked(workflow)
+    process = deployed.holder(workflow)
+    assert process is not None
+    send(process, signal.SIGKILL)
+    run = deployed.run_of(workflow)
+    run.wait_for("Crashed")
+
+    said = decide(deployed, workflow, "approve")
+    eventually(lambda: deployed.lease_is_over(workflow))
+    resumed = deployed.command("resume", workflow)
+
+    assert "the run is Crashed" in said
+    assert resumed.code == 0
+    assert deployed.wait_until_closed(workflow) == "completed"
+    assert len(deployed.mails("crashed")) == 1
+    assert run.wait_for("Completed")
+
+
+def test_a_form_that_nobody_has_read_is_read_when_the_request_goes_on(
+    installation: Installation,
+) -> None:
+    process, workflow = waiting(installation, "unread")
+    ada = installation.add_reviewer("ada")
+    process.stop()
+    run = installation.run_of(workflow)
+    form = run.form()
+    taken = run.resume(installation.fill_in(form, "approve", ada))
+    process.kill()
+    assert (taken.status, installation.item(workflow).state) == (
+        "ACCEPT",
+        "waiting_for_review",
+    )
+    eventually(lambda: installation.lease_is_over(workflow))
+
+    resumed = installation.start("resume", workflow)
+
+    assert resumed.wait() == 0, resumed.said()
+    assert [said["actor"] for said in installation.told(workflow, "approved")] == ["ada"]
+    assert len(installation.mails("unread")) == 1
+    assert run.stored_answer(form) is None
+
+
+def test_of_two_that_resume_a_request_one_works_and_the_other_says_why_not(
+    installation: Installation,
+) -> None:
+    process, workflow = waiting(installation, "both")
+    process.kill()
+    eventually(lambda: installation.lease_is_over(workflow))
+
+    both = [installation.start("resume", workflow) for _ in range(2)]
+    leaving = eventually(lambda: next((p for p in both if p.has_ended()), None))
+    decide(installation, workflow, "approve")
+    staying = next(p for p in both if p is not leaving)
+
+    assert f"{workflow} is worked on by another run" in leaving.said()
+    assert staying.wait() == 0, staying.said()
+    assert len(installation.mails("both")) == 1
+
+
+def test_a_superseded_process_changes_and_sends_nothing(
+    installation: Installation,
+) -> None:
+    ghost, workflow = waiting(installation, "ghost")
+    old_run = installation.run_of(workflow)
+    old_form = old_run.form()
+    ghost.stop()
+    eventually(lambda: installation.lease_is_over(workflow))
+    newer = installation.start("resume", workflow)
+    eventually(lambda: installation.run_of(workflow).id != old_run.id)
+    installation.wait_until_asked(workflow)
+    decide(installation, workflow, "approve")
+    assert newer.wait() == 0, newer.said()
+    before = installation.session(workflow)
+
+    bob = installation.add_reviewer("bob")
+    ghost.go_on()
+    old_run.resume(installation.fill_in(old_form, "reject", bob, reason="too late"))
+    ended = ghost.wait()
+    print(ended, ghost.said())
+
+    assert installation.session(workflow) == before
+    assert installation.item(workflow).state == "executed"
+    assert len(installation.mails("ghost")) == 1
+
+
+def test_a_wait_outlives_a_restart_of_the_prefect_server(
+    tmp_path: Path, sqlite_template: Path
+) -> None:
+    shutil.copyfile(sqlite_template, tmp_path / "placet.db")
+    with LocalServer(tmp_path / "server") as server, RecordingServer() as smtp:
+        installation = Installation(tmp_path, server.api_url, smtp)
+        process, workflow = waiting(installation, "restart")
+        port = int(server.url.rpartition(":")[2])
+        server.stop()
+        with LocalServer(tmp_path / "server", port):
+            decide(installation, workflow, "approve")
+            print(process.wait(), process.said())
+            assert installation.wait_until_closed(workflow) == "completed"
+            assert len(installation.mails("restart")) == 1
+            installation.close()
+
+
+def waiting(installation: Installation, name: str) -> tuple[Process, str]:
+    """A process that carries a request of this name, once it waits for a person."""
+    installation.add_ticket(name)
+    process = installation.start_local(name, name)
+    workflow = workflow_id(name)
+    installation.wait_until_asked(workflow)
+    assert installation.holder(workflow) == process.pid
+    return process, workflow
+
+
+def decide(installation: Installation, workflow: str, word: str) -> str:
+    """Let somebody approve, by the command; what it said."""
+    someone = installation.add_reviewer()
+    said = installation.decide(installation.item(workflow), "approve", someone)
+    assert said.code == 0, said.err
+    return said.out
