@@ -8,6 +8,7 @@ from typing import Any
 from blocks import prefect_runs
 from blocks.settings import Settings
 from channels.local_server import LocalServer
+from policies.errors import Superseded
 from policies.value import Json
 
 
@@ -66,7 +67,6 @@ async def _run_here(
 ) -> tuple[str, bool]:
     from httpx import HTTPError
     from prefect.client.orchestration import get_client
-    from prefect.flow_engine import run_flow_async
     from prefect.states import Pending
 
     from flows.handle_request import handle_request
@@ -84,7 +84,20 @@ async def _run_here(
     except HTTPError as error:
         raise prefect_runs.unreachable(os.environ["PREFECT_API_URL"]) from error
     started(str(run.id))
-    state: Any = await run_flow_async(
-        handle_request, flow_run=run, parameters=given, return_type="state"
-    )
+    state = await _carry(run, given)
     return state.message or state.name, state.is_failed() or state.is_crashed()
+
+
+async def _carry(run: Any, given: dict[str, Any]) -> Any:
+    """The run's last state; `Superseded` if another process has taken over."""
+    from prefect.exceptions import Abort
+    from prefect.flow_engine import run_flow_async
+
+    from flows.handle_request import handle_request
+
+    try:
+        return await run_flow_async(
+            handle_request, flow_run=run, parameters=given, return_type="state"
+        )
+    except Abort as error:
+        raise Superseded(str(error)) from error

@@ -35,7 +35,8 @@ def print_packet(packet: ReviewPacket, console: Console | None = None) -> None:
 def _item(number: int, item: PacketItem) -> RenderableType:
     facts = Padding(_facts(item), (0, 0, 1, 0))
     parts: list[RenderableType] = [facts, _plain("Why", item.rationale)]
-    for long, fields in groupby(item.fields, _is_long):
+    for long, group in groupby(item.fields, _is_long):
+        fields = tuple(group)
         parts += map(_text, fields) if long else [_lines(fields)]
     if item.diff:
         parts.append(_plain("What changed since the last version", item.diff))

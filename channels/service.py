@@ -222,7 +222,7 @@ class Service:
             return tuple(audit.events(tx, found))
 
     def path_of(self, reference: str) -> dict[str, Any]:
-        """From a sent message back to ticket, model inputs, reviewer and version."""
+        """From a sent message back to its facts, model inputs, reviewer and version."""
         with self.services.ledger.read() as tx:
             workflow = self._workflow_of(tx, reference)
             session = sessions.load(tx, workflow)

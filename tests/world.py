@@ -4,18 +4,13 @@ It calls what the flow calls, in the same order, without Prefect around it: open
 `decide`, the steps, the wait's forms, the desk.
 """
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from email.message import EmailMessage
-from email.parser import BytesParser
-from email.policy import default
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyotp
 from pydantic import SecretStr
 
-from blocks.desk import HandedIn, NotTaken, Outcome, Taken
+from blocks.desk import HandedIn, Outcome, Taken
 from blocks.domain import Domain
 from blocks.ledger import audit, claims, facts, items, people, rules, sessions
 from blocks.ledger.claims import Claim
@@ -37,9 +32,8 @@ from tasks import asking, deciding, opening, steps, waiting
 from tasks.services import Services
 from tasks.waiting import PREFECT_FORM, Asking
 from tasks.work import Work, reload
-from tests.smtp_server import Received
+from tests.clock import Clock
 
-START = datetime(2025, 3, 4, 5, 6, 7, tzinfo=UTC)
 FLOW_RUN = "7d8f1a52-5a0e-4c43-9a57-0d7f1c0e8f10"
 SECRET_KEY = "a secret key that only tests know"
 # Its key derivation is slow on purpose; one vault serves all tests.
@@ -50,35 +44,13 @@ CUSTOMERS: list[Json] = [
     {"id": "c-1", "name": "Grace Hopper", "email": "grace@example.com"},
     {"id": "c-2", "name": "Alan Turing", "email": "alan@example.com"},
 ]
-TICKETS: list[Json] = [
-    {
-        "id": "t-1",
-        "customer": "c-1",
-        "sender": "grace@example.com",
-        "subject": "Where is my parcel?",
-        "message": "Please track order 100234 for me.",
-    }
-]
-
-
-class Clock:
-    """Stands where it was set, but for a microsecond each time it is looked at."""
-
-    def __init__(self, now: datetime = START) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        """The moment, never the same one twice."""
-        self.now += timedelta(microseconds=1)
-        return self.now
-
-    def move(self, seconds: float) -> None:
-        """Let so many seconds go by."""
-        self.now += timedelta(seconds=seconds)
-
-    def set(self, moment: datetime) -> None:
-        """Let it be this moment, at the next look just after it."""
-        self.now = moment
+TICKET: dict[str, Json] = {
+    "id": "t-1",
+    "customer": "c-1",
+    "sender": "grace@example.com",
+    "subject": "Where is my parcel?",
+    "message": "Please track order 100234 for me.",
+}
 
 
 class Person(NamedTuple):
@@ -98,7 +70,7 @@ class World:
         self.services = Services(_settings(database_url, folder, mail_port), self.clock)
         self.services.vault = VAULT
         self.people: dict[str, Person] = {}
-        self.load(customers=CUSTOMERS, tickets=TICKETS)
+        self.load(customers=CUSTOMERS, tickets=[TICKET])
         for reviewer in ("ada", "bob"):
             self.add(reviewer)
 
@@ -165,9 +137,7 @@ class World:
 
     def add_ticket(self, ticket: str, **fields: Json) -> None:
         """Another ticket, like the first one but for these fields."""
-        first = TICKETS[0]
-        assert isinstance(first, dict)
-        self.load(tickets=[{**first, "id": ticket, **fields}])
+        self.load(tickets=[{**TICKET, "id": ticket, **fields}])
 
     def edit_address(self, customer: str, address: str) -> None:
         """Let a customer have another address."""
@@ -286,13 +256,10 @@ class World:
         """A verdict on an item as it is now, or with these fields otherwise."""
         about = item or self.item(work)
         version = self.version(work, about)
-        said: dict[str, Any] = {
-            "item": about.id,
-            "verdict": verdict,
-            "version": version.version,
-            "snapshot": version.snapshot.digest,
-            "reason": "" if verdict == "approve" else "because",
-        }
+        said: dict[str, Any] = {"item": about.id, "verdict": verdict}
+        said["version"] = version.version
+        said["snapshot"] = version.snapshot.digest
+        said["reason"] = "" if verdict == "approve" else "because"
         return ItemVerdict.model_validate({**said, **changes})
 
     def hand_in(
@@ -305,11 +272,11 @@ class World:
         answers: dict[str, str] | None = None,
     ) -> Outcome:
         """Hand in at the desk, by default with the reviewer's token."""
-        token = self.people[by].token if by in self.people else "none"
+        own = TokenProof(token=self.people[by].token if by in self.people else "none")
         handed = HandedIn(
             workflow=work.workflow,
             reviewer=by,
-            proof=proof or TokenProof(token=token),
+            proof=proof or own,
             channel=channel,
             verdicts=verdicts,
             answers=answers or {},
@@ -361,24 +328,6 @@ class World:
     def told(self, chain: str | Work, event: str) -> list[dict[str, Json]]:
         """The facts of every event of that name."""
         return [e.facts for e in self.trail(chain) if e.event == event]
-
-
-def codes(outcome: Outcome) -> list[str]:
-    """Why a submission was not taken; empty if it was."""
-    return [r.code for r in outcome.refusals] if isinstance(outcome, NotTaken) else []
-
-
-def text_of(mail: Received) -> str:
-    """What the customer reads of a mail."""
-    parsed = BytesParser(policy=default).parsebytes(mail.content)
-    assert isinstance(parsed, EmailMessage)
-    text: str = parsed.get_content()
-    return text.replace("\r\n", "\n").strip()
-
-
-def names(trail: Sequence[audit.Event]) -> list[str]:
-    """The events' names."""
-    return [event.event for event in trail]
 
 
 def _settings(database_url: str, folder: Path, mail_port: int) -> Settings:

@@ -11,7 +11,7 @@ def show(reference: str, *, json: JsonFlag = False) -> None:
     Parameters
     ----------
     reference
-        A workflow id, an item id, or the Message-ID of a sent mail.
+        A workflow id, an item id, or the Message-ID of what was sent.
     """
     serving = service()
     path = serving.path_of(reference)

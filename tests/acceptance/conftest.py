@@ -65,7 +65,9 @@ def deployed(
     folder = tmp_path_factory.mktemp("deployed")
     shutil.copyfile(sqlite_template, folder / "placet.db")
     with RecordingServer() as smtp:
-        made = Installation(folder, prefect_server.api_url, smtp)
+        # A worker reports a killed process twice, seconds apart, and the second report
+        # undoes what was done meanwhile: the lease must outlast it, as by default.
+        made = Installation(folder, prefect_server.api_url, smtp, lease_seconds="15")
         deploy(made)
         start_worker(made)
         yield made

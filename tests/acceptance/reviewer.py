@@ -6,6 +6,7 @@ import pyotp
 
 from blocks.ledger import people
 from blocks.ledger.database import utc_now
+from policies.visible import GOES_ON
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Person
 from tests.acceptance.prefect_form import Form
@@ -22,12 +23,22 @@ class Reviewer:
         self.ui = ui
         self.id = person.id
         self._clock = pyotp.TOTP(person.seed)
+        self.read = ""
         self._last_step = 0
 
+    @property
+    def notice(self) -> str:
+        """Why the last answer was not recorded, as read above the form."""
+        above, _, _ = self.read.partition("\nRequest\n")
+        title, _, reason = above.partition("\n")
+        assert title == "⚠ Not recorded yet", self.read
+        return " ".join(reason.replace(GOES_ON, "").split())
+
     def open(self, request: UnderWay) -> Form:
-        """Open the next form of a request, once it is shown."""
+        """Open the next form of a request once it is shown, and read the packet."""
         self._form = request.form()
         self.ui.open_resume_form(request.run.id)
+        self.read = self.ui.packet_text()
         return self._form
 
     def decide(

@@ -1,13 +1,16 @@
-"""Processes that die, stop or come back while a request waits: sent once all the same."""
+"""Processes that die, stop or come back while a request waits: it is sent once."""
 
 from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from blocks.ledger.sessions import workflow_id
 from channels.local_server import LocalServer
+from tasks import opening
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Installation
 from tests.acceptance.processes import Process, send
@@ -22,7 +25,7 @@ def test_a_killed_request_says_so_and_goes_on_when_it_is_resumed(
     too_early = installation.command("resume", workflow)
     eventually(lambda: installation.lease_is_over(workflow))
 
-    said = decide(installation, workflow, "approve")
+    said = decide(installation, workflow)
     resumed = installation.start("resume", workflow)
 
     assert (too_early.code, "lease runs out" in too_early.err) == (5, True)
@@ -44,7 +47,7 @@ def test_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
     run = deployed.run_of(workflow)
     run.wait_for("Crashed")
 
-    said = decide(deployed, workflow, "approve")
+    said = decide(deployed, workflow)
     eventually(lambda: deployed.lease_is_over(workflow))
     resumed = deployed.command("resume", workflow)
 
@@ -74,7 +77,9 @@ def test_a_form_that_nobody_has_read_is_read_when_the_request_goes_on(
     resumed = installation.start("resume", workflow)
 
     assert resumed.wait() == 0, resumed.said()
-    assert [said["actor"] for said in installation.told(workflow, "approved")] == ["ada"]
+    assert [said["actor"] for said in installation.told(workflow, "approved")] == [
+        "ada"
+    ]
     assert len(installation.mails("unread")) == 1
     assert run.stored_answer(form) is None
 
@@ -82,13 +87,13 @@ def test_a_form_that_nobody_has_read_is_read_when_the_request_goes_on(
 def test_of_two_that_resume_a_request_one_works_and_the_other_says_why_not(
     installation: Installation,
 ) -> None:
-    process, workflow = waiting(installation, "both")
-    process.kill()
-    eventually(lambda: installation.lease_is_over(workflow))
+    installation.add_ticket("both")
+    workflow = open_only(installation, "both")
 
     both = [installation.start("resume", workflow) for _ in range(2)]
     leaving = eventually(lambda: next((p for p in both if p.has_ended()), None))
-    decide(installation, workflow, "approve")
+    installation.wait_until_asked(workflow)
+    decide(installation, workflow)
     staying = next(p for p in both if p is not leaving)
 
     assert f"{workflow} is worked on by another run" in leaving.said()
@@ -107,36 +112,57 @@ def test_a_superseded_process_changes_and_sends_nothing(
     newer = installation.start("resume", workflow)
     eventually(lambda: installation.run_of(workflow).id != old_run.id)
     installation.wait_until_asked(workflow)
-    decide(installation, workflow, "approve")
+    decide(installation, workflow)
     assert newer.wait() == 0, newer.said()
     before = installation.session(workflow)
 
     bob = installation.add_reviewer("bob")
     ghost.go_on()
     old_run.resume(installation.fill_in(old_form, "reject", bob, reason="too late"))
-    ended = ghost.wait()
-    print(ended, ghost.said())
 
+    assert ghost.wait() == 5
+    assert f"placet: Another process works on {workflow} now." in ghost.said()
     assert installation.session(workflow) == before
     assert installation.item(workflow).state == "executed"
     assert len(installation.mails("ghost")) == 1
 
 
 def test_a_wait_outlives_a_restart_of_the_prefect_server(
-    tmp_path: Path, sqlite_template: Path
+    prefect_server: LocalServer, tmp_path: Path, sqlite_template: Path
 ) -> None:
     shutil.copyfile(sqlite_template, tmp_path / "placet.db")
-    with LocalServer(tmp_path / "server") as server, RecordingServer() as smtp:
+    home = copy_server(prefect_server, tmp_path / "server")
+    with LocalServer(home) as server, RecordingServer() as smtp:
         installation = Installation(tmp_path, server.api_url, smtp)
-        process, workflow = waiting(installation, "restart")
-        port = int(server.url.rpartition(":")[2])
-        server.stop()
-        with LocalServer(tmp_path / "server", port):
-            decide(installation, workflow, "approve")
-            print(process.wait(), process.said())
-            assert installation.wait_until_closed(workflow) == "completed"
-            assert len(installation.mails("restart")) == 1
+        try:
+            process, workflow = waiting(installation, "restart")
+            server.stop()
+            with LocalServer(home, int(server.url.rpartition(":")[2])):
+                decide(installation, workflow)
+                assert process.wait() == 0, process.said()
+                assert len(installation.mails("restart")) == 1
+        finally:
             installation.close()
+
+
+def copy_server(server: LocalServer, home: Path) -> Path:
+    """The home of another server that need not migrate its database first."""
+    home.mkdir()
+    with (
+        closing(sqlite3.connect(server.home / "prefect.db")) as present,
+        closing(sqlite3.connect(home / "prefect.db")) as copied,
+    ):
+        present.backup(copied)
+    return home
+
+
+def open_only(installation: Installation, name: str) -> str:
+    """A request whose process has died before it did anything."""
+    request = {"ticket_id": name}
+    session = opening.open_session(
+        installation.services, "support_email", request, name
+    )
+    return session.workflow
 
 
 def waiting(installation: Installation, name: str) -> tuple[Process, str]:
@@ -149,7 +175,7 @@ def waiting(installation: Installation, name: str) -> tuple[Process, str]:
     return process, workflow
 
 
-def decide(installation: Installation, workflow: str, word: str) -> str:
+def decide(installation: Installation, workflow: str) -> str:
     """Let somebody approve, by the command; what it said."""
     someone = installation.add_reviewer()
     said = installation.decide(installation.item(workflow), "approve", someone)

@@ -8,12 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email import message_from_bytes
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
 import pytest
 
 from channels.demo_home import REVIEWER, Asked
@@ -22,22 +21,11 @@ from policies.value import Json
 from tests.acceptance.at_terminal import CTRL_C, AtTerminal
 from tests.acceptance.command_line import clean
 from tests.acceptance.eventually import eventually
-from tests.acceptance.prefect_form import PrefectRun
+from tests.acceptance.prefect_form import PatientClient, PrefectRun
 from tests.acceptance.processes import end_all_with, running_with
 
 WAITS = "r: review here"
-ODD_TICKET: dict[str, Json] = {
-    "customers": [{"id": "c-9", "name": "Zoë 😀", "email": "zoe@example.com"}],
-    "tickets": [
-        {
-            "id": "t-9",
-            "customer": "c-9",
-            "sender": "zoe@example.com",
-            "message": "",
-            "language": "fr",
-        }
-    ],
-}
+WriteTicket = Callable[..., str]
 
 
 class Home(NamedTuple):
@@ -68,9 +56,9 @@ class Home(NamedTuple):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def at_terminal(self, **settings: str) -> AtTerminal:
+    def at_terminal(self, *tokens: str) -> AtTerminal:
         """The demo with a person in front of it."""
-        return AtTerminal("demo", env={**self.env, **settings})
+        return AtTerminal("demo", *tokens, env=self.env)
 
     def mails(self) -> dict[str, str]:
         """The texts of all mails that ever arrived, by Message-ID."""
@@ -90,16 +78,38 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 
 @pytest.fixture
+def ticket(tmp_path: Path) -> WriteTicket:
+    """Write a file with a ticket that only this test has; its path."""
+
+    def write(**fields: Json) -> str:
+        name = f"t-{tmp_path.name}"
+        customer = {"id": name, "name": "Zoë 😀", "email": "zoe@example.com"}
+        plain = {"id": name, "customer": name, "sender": "zoe@example.com"}
+        row = {**plain, "message": "Please track order 100234.", **fields}
+        file = tmp_path / "ticket.json"
+        file.write_text(json.dumps({"customers": [customer], "tickets": [row]}))
+        return str(file)
+
+    return write
+
+
+@pytest.fixture
 def served(home: Home, prefect_server: LocalServer) -> Home:
     """The same, on the Prefect server that is there already."""
     return Home(home.folder, {**home.env, "PREFECT_API_URL": prefect_server.api_url})
 
 
-def test_approving_sends_one_mail_that_is_what_was_approved(home: Home) -> None:
-    said = home.decide("approve")
+def test_ctrl_c_leaves_nothing_running_and_the_next_demo_goes_on(home: Home) -> None:
+    with home.at_terminal() as person:
+        person.see(WAITS)
+        person.type("", then=CTRL_C)
+        person.see("nothing is left running")
+        assert person.ended() == 130
+    assert running_with(home.setting) == []
+    waiting, said = _request(home), home.decide("approve")
     (sent,) = said["sent"]
     assert home.mails() == {sent["message_id"]: sent["text"]}
-    assert (said["status"], sent["version"]) == ("completed", 1)
+    assert (said["workflow_id"], sent["version"]) == (waiting, 1)
     assert running_with(home.setting) == []
 
 
@@ -114,41 +124,21 @@ def test_editing_sends_the_second_version_and_never_the_first(served: Home) -> N
 
 
 def test_rejecting_the_reply_to_a_ticket_of_ones_own_sends_nothing(
-    served: Home, tmp_path: Path
+    served: Home, ticket: WriteTicket
 ) -> None:
-    before, file = served.mails(), tmp_path / "ticket.json"
-    file.write_text(json.dumps(ODD_TICKET))
-    said = served.decide("reject", "--ticket", str(file))
+    before, odd = served.mails(), ticket(message="", language="fr")
+    said = served.decide("reject", "--ticket", odd)
     assert (said["status"], said["sent"], served.mails()) == ("rejected", [], before)
 
 
-def test_ctrl_c_leaves_nothing_running_and_the_next_demo_goes_on(
-    home: Home, served: Home
+def test_the_code_on_the_screen_signs_the_form_in_prefect(
+    served: Home, ticket: WriteTicket
 ) -> None:
-    with home.at_terminal() as person:
-        person.see(WAITS)
-        person.type("", then=CTRL_C)
-        person.see("nothing is left running")
-        assert person.ended() == 130
-    assert running_with(home.setting) == []
-    waiting = _request(home)
-    with served.at_terminal() as person:
-        person.see("whose request was left open")
-        person.see(WAITS)
-        person.type("r", then="")
-        person.see("[q]uit >")
-        person.type("a")
-        person.see("Sent: version 1, exactly as approved")
-        assert person.ended() == 0
-    assert _request(home) == waiting
-
-
-def test_the_code_on_the_screen_signs_the_form_in_prefect(served: Home) -> None:
-    with served.at_terminal() as person:
+    with served.at_terminal("--ticket", ticket()) as person:
         shown = person.see(WAITS)
         page = _found(r"(http://\S+)/runs/flow-run/(\S+)", shown)
         code = _found(r"One-time code (\d{6})", shown)[1]
-        with httpx.Client(base_url=f"{page[1]}/api", trust_env=False) as api:
+        with PatientClient(base_url=f"{page[1]}/api", trust_env=False) as api:
             run = PrefectRun(api, page[2])
             proof = {"reviewer": REVIEWER, "code": code}
             said = run.resume({**run.form().choose("approve"), **proof})
@@ -158,10 +148,10 @@ def test_the_code_on_the_screen_signs_the_form_in_prefect(served: Home) -> None:
 
 
 def test_a_killed_demo_leaves_nothing_running_and_its_mail_is_sent_once(
-    served: Home,
+    served: Home, ticket: WriteTicket
 ) -> None:
     before = served.mails()
-    with served.at_terminal() as person:
+    with served.at_terminal("--ticket", ticket()) as person:
         person.see(WAITS)
         person.kill()
     eventually(lambda: not running_with(served.setting))
@@ -171,12 +161,22 @@ def test_a_killed_demo_leaves_nothing_running_and_its_mail_is_sent_once(
     assert len(served.mails()) == len(before) + 1
 
 
-def test_term_ends_it_like_ctrl_c(served: Home) -> None:
-    with served.at_terminal() as person:
+def test_term_ends_it_like_ctrl_c_and_it_can_be_reviewed_right_here(
+    served: Home, ticket: WriteTicket
+) -> None:
+    with served.at_terminal("--ticket", ticket()) as person:
         person.see(WAITS)
         os.kill(person.pid, signal.SIGTERM)
         assert person.ended() == 128 + signal.SIGTERM
     assert running_with(served.setting) == []
+    with served.at_terminal() as person:
+        person.see("whose request was left open")
+        person.see(WAITS)
+        person.type("r", then="")
+        person.see("[q]uit >")
+        person.type("a")
+        person.see("Sent: version 1, exactly as approved")
+        assert person.ended() == 0
 
 
 def test_two_demos_do_not_share_a_folder(served: Home) -> None:

@@ -9,8 +9,9 @@ from tasks.work import Work, reload
 from tests import forging
 from tests.integration.guard_changes import AGAIN, BLOCKED, CHANGES, STAYS, overwrite
 from tests.integration.test_guard_on_rows import reasons, refusal
+from tests.reading import codes, text_of
 from tests.smtp_server import RecordingServer
-from tests.world import SEND, World, codes, text_of
+from tests.world import SEND, World
 
 ASKED_AGAIN = [code for code, change in CHANGES.items() if change.to == AGAIN]
 NOT_AGAIN = [code for code, change in CHANGES.items() if change.to in (BLOCKED, STAYS)]
@@ -226,7 +227,7 @@ def test_a_payload_that_is_gone_is_blocked(world: World, mail: RecordingServer) 
 def test_the_same_bytes_for_another_tenant_are_not_sent(
     world: World, mail: RecordingServer
 ) -> None:
-    """S2"""
+    """S2, A2"""
     world.load(
         customers=[
             {"id": "b-1", "tenant": "b", "name": "Grace", "email": "grace@example.com"}

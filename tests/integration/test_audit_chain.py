@@ -8,8 +8,9 @@ from blocks.ledger import audit
 from blocks.ledger.audit import ADMIN_CHAIN, Fault
 from blocks.ledger.database import Ledger
 from tests import forging
+from tests.reading import names
 from tests.together import together
-from tests.world import World, names
+from tests.world import World
 
 
 def verify(ledger: Ledger) -> tuple[int, Fault | None]:

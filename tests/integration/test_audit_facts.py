@@ -8,7 +8,9 @@ from blocks.ledger.people import CodeProof
 from policies.policy import Policy
 from tasks.waiting import PREFECT_FORM
 from tests import forging
-from tests.world import START, World, codes, names
+from tests.clock import START
+from tests.reading import codes, names
+from tests.world import World
 
 PAYLOAD = {"payload_ref", "payload_version", "payload_hash", "intent", "intent_digest"}
 BOUND = {*PAYLOAD, "snapshot", "evidence", "provenance", "idempotency_scope"} | {

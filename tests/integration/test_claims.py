@@ -11,8 +11,9 @@ from policies.lifecycle import State
 from tasks.support_email import tools
 from tasks.work import reload
 from tests import forging
+from tests.reading import names
 from tests.smtp_server import Behaviour, RecordingServer
-from tests.world import World, names
+from tests.world import World
 
 SEND = "support_email.send_reply"
 

@@ -13,8 +13,9 @@ from policies.policy import GatePolicy, Policy
 from tasks.asking import ask_again
 from tasks.work import Work
 from tests import forging
+from tests.reading import codes, names
 from tests.together import together, until_blocked
-from tests.world import World, codes, names
+from tests.world import World
 
 BY = ("ada", "bob")
 ROUNDS = 3

@@ -11,8 +11,9 @@ from policies.errors import NotFound
 from tasks.waiting import PREFECT_FORM
 from tasks.work import Work
 from tests import forging
+from tests.reading import codes, names
 from tests.smtp_server import RecordingServer
-from tests.world import World, codes, names
+from tests.world import World
 
 Attempt = Callable[[World, Work], Outcome]
 PROMISE = "We will refund you the full price."
@@ -73,7 +74,7 @@ ATTEMPTS: dict[str, tuple[str, Attempt]] = {
     "somebody else's token": ("wrong_proof", foreign_token),
     "an unknown reviewer": ("wrong_proof", says("approve", by="eve")),
     "no name at all": ("wrong_proof", says("approve", by="\x00\ud800")),
-    "the requester": ("conflict_of_interest", says("approve", by="agent")),
+    "the requester": ("conflict_of_interest", says("approve", by="rita")),
     "no permission": ("missing_permission", says("approve", by="pat")),
     "another tenant": ("missing_permission", says("approve", by="tess")),
     "an auditor": ("missing_role", says("approve", by="audrey")),
@@ -84,12 +85,12 @@ ATTEMPTS: dict[str, tuple[str, Attempt]] = {
 @pytest.fixture
 def work(world: World) -> Work:
     """A request that waits for a verdict, and people who may not give one."""
-    world.add("agent")
+    world.add("rita")
     world.add("pat", permissions=("payments.send",))
     world.add("tess", tenant="other")
     world.add("audrey", "auditor")
     world.add("adam", "admin")
-    return world.asked()
+    return world.asked(requested_by="rita")
 
 
 def test_a_refused_verdict_leaves_the_item_untouched_and_is_kept(
@@ -182,7 +183,7 @@ def test_what_was_rejected_cannot_be_approved(world: World, work: Work) -> None:
 
 
 def test_an_item_of_another_workflow_is_not_found(world: World, work: Work) -> None:
-    """A6"""
+    """A6 of the field"""
     other = world.asked("request-2")
     before = records(world)
     with pytest.raises(NotFound):

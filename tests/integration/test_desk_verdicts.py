@@ -10,8 +10,10 @@ from policies.errors import InvalidInput
 from policies.policy import GatePolicy, Policy, RiskPolicy, TermPolicy
 from tasks.work import Work
 from tests import forging
+from tests.clock import START
+from tests.reading import codes, text_of
 from tests.smtp_server import RecordingServer
-from tests.world import START, World, codes, text_of
+from tests.world import World
 
 PROMISE = "We will refund you the full price."
 CRITICAL = Policy(risk=RiskPolicy(critical_from=9))
@@ -86,7 +88,7 @@ def test_what_is_rejected_is_never_sent(world: World, mail: RecordingServer) -> 
 def test_an_edit_is_a_new_version_that_is_asked_again(
     world: World, mail: RecordingServer
 ) -> None:
-    """S3"""
+    """S3, A4"""
     work = world.asked()
     first = world.version(work)
     world.edit(work, body="It is on its way.")
@@ -179,7 +181,7 @@ def test_critical_needs_two_distinct_people(
 def test_an_edit_voids_the_approvals_of_an_open_quorum(
     world: World, critical: Work
 ) -> None:
-    """A22"""
+    """A4, A22"""
     world.approve(critical, by="olga")
     world.edit(critical, by="otto", body=f"{PROMISE} Really.")
     world.approve(critical, by="otto")

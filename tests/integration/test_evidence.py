@@ -69,7 +69,7 @@ def test_the_packet_needs_no_row_of_the_domain(world: World) -> None:
 
 
 def test_every_ref_of_the_ledger_leads_to_its_bytes(world: World) -> None:
-    """S5"""
+    """S5, A6"""
     work, _ = world.advance(world.resumed())
     kept = forging.rows(world.ledger, "artifacts")
     kinds = {str(row[0]).partition("/")[0] for row in kept}
@@ -96,7 +96,7 @@ def test_a_draft_is_replayed_from_its_provenance(world: World) -> None:
 
 
 def test_provenance_names_the_evidence_and_every_version(world: World) -> None:
-    """S13"""
+    """S13, A7"""
     work = world.asked()
     version = world.version(work)
     store = world.services.artifacts

@@ -9,8 +9,9 @@ from policies.value import Json
 from tasks.work import Work
 from tests import forging
 from tests.integration.guard_changes import CHANGES, Change
+from tests.reading import names
 from tests.smtp_server import RecordingServer
-from tests.world import World, names
+from tests.world import World
 
 # Nothing can cause these yet: they are shown on values, in the guard's unit tests.
 NO_CAUSE_YET = {"frozen", "key_expired"}
@@ -44,7 +45,7 @@ def test_there_is_a_change_for_every_reason_that_can_have_one() -> None:
 def test_a_fact_that_changed_stops_the_resume_the_claim_and_the_send(
     world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    """A3"""
+    """A2, A3"""
     change = CHANGES[code]
     approved, resumed = world.approved("request-1"), world.resumed("request-2")
     claimed, claim = world.claimed("request-3")

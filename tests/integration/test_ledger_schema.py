@@ -21,8 +21,9 @@ from blocks.support_email.tables import Base as SupportBase
 from policies.errors import Misconfigured, Unavailable
 from policies.policy import Policy
 from tests import forging
+from tests.clock import START
 from tests.conftest import Postgres
-from tests.world import START, World
+from tests.world import World
 
 UPGRADE = """
 import sys

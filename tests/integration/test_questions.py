@@ -12,9 +12,10 @@ from policies.interaction import MINTS_APPROVAL, Interaction, InteractionType
 from tasks.waiting import Asking
 from tasks.work import Work
 from tests import forging
+from tests.reading import codes, names, text_of
 from tests.smtp_server import RecordingServer
 from tests.together import together
-from tests.world import World, codes, names, text_of
+from tests.world import World
 
 YEAR = 365 * 24 * 3600.0
 ORDER, TOPIC = "order-number", "topic"

@@ -13,9 +13,10 @@ from policies.value import Value
 from tasks import opening
 from tasks.work import Work, reload
 from tests import forging
+from tests.reading import names
 from tests.smtp_server import RecordingServer
 from tests.together import together
-from tests.world import World, names
+from tests.world import World
 
 
 class Killed(BaseException):

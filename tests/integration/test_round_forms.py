@@ -6,8 +6,9 @@ from tasks import waiting
 from tasks.waiting import Asking
 from tasks.work import Work
 from tests import forging
+from tests.reading import text_of
 from tests.smtp_server import RecordingServer
-from tests.world import World, text_of
+from tests.world import World
 
 
 def shown(world: World, work: Work) -> tuple[Work, Asking]:
@@ -38,7 +39,7 @@ def unfolded(asking: Asking) -> str:
 def test_a_form_that_is_approved_ends_the_round(
     world: World, mail: RecordingServer
 ) -> None:
-    """W1"""
+    """L12"""
     work, asking = shown(world, world.asked())
     work, after = submit(world, work, asking, "approve")
     assert after is None
@@ -49,7 +50,7 @@ def test_a_form_that_is_approved_ends_the_round(
 def test_an_edit_comes_in_a_form_of_its_own_and_is_asked_again(
     world: World, mail: RecordingServer
 ) -> None:
-    """W1"""
+    """A4, I4"""
     work, asking = shown(world, world.asked())
     work, editing = submit(world, work, asking, "edit")
     assert editing is not None and editing.form.editing
@@ -80,7 +81,7 @@ def test_a_made_up_choice_decides_nothing(world: World) -> None:
     for word in (choice.replace("v1", "v2"), choice[:-1], "approved: true", ""):
         work, after = submit(world, work, asking, word)
         assert after is not None
-        assert "everything was left open" in after.markdown
+        assert "Not recorded yet" in after.markdown
     assert forging.rows(world.ledger, "verdicts") == []
 
 

@@ -11,9 +11,10 @@ from tasks import deciding, opening
 from tasks import work as working
 from tasks.work import Work
 from tests import forging
+from tests.reading import names
 from tests.smtp_server import RecordingServer
 from tests.together import together
-from tests.world import FLOW_RUN, World, names
+from tests.world import FLOW_RUN, World
 
 REQUEST: dict[str, Json] = {"ticket_id": "t-1", "requested_by": "agent"}
 

@@ -10,7 +10,8 @@ from policies.state import RequestState
 from tasks import deciding, steps
 from tasks.work import Work
 from tests.model_server import ModelServer, model_server
-from tests.world import World, names
+from tests.reading import names
+from tests.world import World
 
 
 @pytest.fixture
