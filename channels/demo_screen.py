@@ -11,7 +11,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from channels.demo_home import REVIEWER, Identity
@@ -91,24 +90,20 @@ class Screen:
         """Print every way to decide that there is, ready to use."""
         page = os.environ["PREFECT_API_URL"].removesuffix("/api")
         run = scene.session.flow_run_id or ""
-        grid = Table.grid(padding=(0, 2))
+        item = [scene.items[0].id] if len(scene.items) == 1 else []
+        line = command(service, "review", *item, "--as", identity.reviewer)
         rows = [
             ("In a browser", flow_run_url(page, run, "old")),
-            ("  or the new UI", flow_run_url(page, run, "new")),
+            ("  or its new UI", flow_run_url(page, run, "new")),
             ("", "Press Resume, fill in the form, and sign it with"),
-            ("", f"reviewer {REVIEWER} and the one-time code that stands below."),
+            ("", f"reviewer {REVIEWER} and the one-time code below."),
+            *([("Right here", "Press r.")] if keys else []),
+            ("Another terminal", f"PLACET_TOKEN={identity.token} {line}"),
         ]
-        if keys:
-            rows.append(("Right here", "Press r."))
         self.say()
         self.say("Decide it in one of these ways:", "bold")
         for name, value in rows:
-            grid.add_row(Text(name), Text(value, overflow="fold"))
-        self.console.print(grid)
-        self.say("In another terminal:")
-        item = [scene.items[0].id] if len(scene.items) == 1 else []
-        line = ["review", *item, "--as", identity.reviewer]
-        self.say(f"  PLACET_TOKEN={identity.token} {command(service, *line)}")
+            self.say(f"{name:<18}{value}")
         self.say()
 
 

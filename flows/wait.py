@@ -9,22 +9,26 @@ Then it is a suspension that holds no process where the run has a deployment to 
 back by, and one long pause that asks seldom where it has none.
 """
 
+import asyncio
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import anyio
 from httpx import HTTPError
+from prefect.client.schemas.objects import State
 from prefect.client.utilities import get_or_create_client
-from prefect.exceptions import FlowPauseTimeout, PrefectHTTPStatusError
+from prefect.exceptions import FlowPauseTimeout, Pause, PrefectHTTPStatusError
 from prefect.flow_runs import apause_flow_run, asuspend_flow_run
 from prefect.input.actions import adelete_flow_run_input, aread_flow_run_input
-from prefect.states import Running
+from prefect.states import Running, Scheduled
 from pydantic import ValidationError
 
 from blocks.ledger.rounds import PauseKind, PauseRow
 from flows.form import run_input
 from policies.decision import Wait
+from policies.errors import Unavailable
 from policies.interaction import Interaction
 from policies.value import Json
 from tasks import waiting
@@ -60,7 +64,7 @@ async def wait_for(
         work, asking = waiting.next_form(services, work, asked, str(run.id), kind)
         if asking is None:
             return work
-        values = await _show(services, asking, kind)
+        values = await _show(services, work, asking, kind, run)
         if values is None:
             time_is_over = await _make_running(run)
             values = await _stored_answer(asking.pause)
@@ -90,9 +94,40 @@ async def wait_until_changed(
 
 
 async def _show(
-    services: Services, asking: Asking, kind: PauseKind
+    services: Services, work: Work, asking: Asking, kind: PauseKind, run: FlowRun
 ) -> dict[str, Json] | None:
     """Pause with the form; its answer, or None if there was none."""
+    watcher = asyncio.create_task(_wake_when_over(services, work, kind, run))
+    try:
+        return await _show_form(services, asking, kind)
+    except Pause:
+        # A verdict that came while we were on our way out found nobody to wake.
+        if waiting.is_over(services, work):
+            await _set_state(run, Scheduled(name="Resuming"))
+        raise
+    finally:
+        watcher.cancel()
+
+
+async def _wake_when_over(
+    services: Services, work: Work, kind: PauseKind, run: FlowRun
+) -> None:
+    """Wake our own run once the ledger says that the wait is over.
+
+    Whoever records a verdict wakes the run as well; but a verdict can come just before
+    the pause begins, or while Prefect does not answer.
+    """
+    every = services.settings.poll_seconds if kind == "hot" else _LONG_POLL
+    while True:
+        await asyncio.sleep(every)
+        with suppress(*_NO_SERVER, Unavailable):
+            if waiting.is_over(services, work):
+                await _set_state(run, Running())
+
+
+async def _show_form(
+    services: Services, asking: Asking, kind: PauseKind
+) -> dict[str, Json] | None:
     model = run_input(asking.form, asking.markdown)
     left = _seconds(services, asking.until, _LONGEST)
     settings = services.settings
@@ -173,8 +208,13 @@ async def _try_to_make_running(run: FlowRun) -> bool:
     state = (await client.read_flow_run(run.id)).state
     if state is not None and state.is_running():
         return False
-    await client.set_flow_run_state(run.id, Running(), force=True)
+    await _set_state(run, Running())
     return state is not None and state.is_paused()
+
+
+async def _set_state(run: FlowRun, state: State[Any]) -> None:
+    client, _ = get_or_create_client()
+    await client.set_flow_run_state(run.id, state, force=True)
 
 
 def _seconds(services: Services, until: datetime | None, most: float) -> float:

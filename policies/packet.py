@@ -8,7 +8,9 @@ characters made visible, and is never a link, a heading or a template.
 
 import difflib
 import json
+from collections.abc import Mapping
 from itertools import pairwise
+from types import MappingProxyType
 
 from policies import canonical
 from policies.errors import NotStrictJson
@@ -97,31 +99,42 @@ def as_markdown(
     packet: ReviewPacket,
     notice: str = "",
     questions: tuple[Interaction, ...] = (),
+    decided: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The packet as Markdown; `notice` is why the last answer was not accepted."""
+    """The packet as Markdown; `notice` is why the last answer was not accepted.
+
+    An item in `decided` is told with its state alone: nothing is asked of it any more.
+    """
     parts = []
     if notice:
         parts += ["## ⚠ Not recorded yet", fenced(notice)]
     parts += ["## Request", *_request(packet)]
     for number, item in enumerate(packet.items, start=1):
-        parts += _item(number, item)
+        parts.append(f"## {number}. {item.title} ({item.risk_level} risk)")
+        state = decided.get(item.item)
+        parts += _item(item) if state is None else _decided(item, state)
     for question in questions:
         parts += _question(question)
     return _joined(parts)
 
 
 def _request(packet: ReviewPacket) -> list[str]:
+    # Nothing is planned yet where a question comes first.
+    what = _fact("**What**", packet.summary) if packet.summary else []
     return [
-        *_fact("**What**", packet.summary),
+        *what,
         *_fact("**Asked for by**", packet.requested_by),
         *_fact("**Tenant**", packet.tenant),
         *_fact("**Workflow**", packet.workflow),
     ]
 
 
-def _item(number: int, item: PacketItem) -> list[str]:
-    parts = [f"## {number}. {item.title} ({item.risk_level} risk)", *_facts(item)]
-    parts.append("### What will be done")
+def _decided(item: PacketItem, state: str) -> list[str]:
+    return [*_fact("**Decided**", state), *_fact("**Item**", item.item)]
+
+
+def _item(item: PacketItem) -> list[str]:
+    parts = [*_facts(item), "### What will be done"]
     for field in item.fields:
         parts += [] if field.editable else _field(field)
     parts.append("### Evidence")
@@ -167,8 +180,9 @@ def _question(question: Interaction) -> list[str]:
 
     It is named as its field is: an id can be longer than a heading's line.
     """
-    parts = ["## Question", *_fact("**Answer to**", question.id)]
-    parts.append(fenced(question.question))
+    left_open = "" if question.required else ", which may be left open"
+    parts = ["## Question", *_fact("**Answer to**", question.id, left_open)]
+    parts += [*_fact("**About**", question.target), fenced(question.question)]
     if question.detail:
         parts.append(fenced(question.detail))
     for option in question.options:

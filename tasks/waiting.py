@@ -126,6 +126,15 @@ def take_stored_answer(
     return work
 
 
+def is_over(services: Services, work: Work) -> bool:
+    """Whether nothing is waited for here any more: decided, changed, taken over."""
+    with services.ledger.read() as tx:
+        session = sessions.load(tx, work.workflow)
+        if session.lease_token != work.held.token:
+            return True
+        return rounds.standing(tx, session) != "open"
+
+
 def end_pause(services: Services, work: Work, pause: PauseRow) -> None:
     """Note that a pause is over and its form was read."""
     with services.ledger.write() as tx:
@@ -157,12 +166,19 @@ def form_shown(services: Services, work: Work, *, only_open: bool = False) -> Fo
     shown, pending = work.state.review_packet, work.session.pending
     with services.ledger.read() as tx:
         waiting = questions.pending(tx, work.workflow)
-        decided = {
-            i.id for i in items.of_workflow(tx, work.workflow) if i.state not in OPEN
-        }
+        decided = _decided(tx, work.workflow)
     left_out = frozenset(decided) if only_open else frozenset()
     editing = pending.editing if pending else None
     return forms.form_of(shown.items if shown else (), waiting, left_out, editing)
+
+
+def _decided(tx: Transaction, workflow: str) -> dict[str, str]:
+    """The items that wait for no verdict any more, with their states."""
+    return {
+        item.id: item.state.value
+        for item in items.of_workflow(tx, workflow)
+        if item.state not in OPEN
+    }
 
 
 def _open(services: Services, work: Work, asked: tuple[Interaction, ...]) -> Work:
@@ -182,12 +198,13 @@ def _ask(services: Services, work: Work, flow_run_id: str, kind: PauseKind) -> A
     with services.ledger.write() as tx:
         pause = rounds.start_pause(tx, work.held, flow_run_id, kind)
         until = _until(tx, work)
+        decided = _decided(tx, work.workflow)
     shown, pending = work.state.review_packet, work.session.pending
     assert shown is not None and pending is not None
     form = form_shown(services, work, only_open=True)
     return Asking(
         form=form,
-        markdown=packet.as_markdown(shown, pending.notice, form.questions),
+        markdown=packet.as_markdown(shown, pending.notice, form.questions, decided),
         pause=pause,
         until=until,
     )

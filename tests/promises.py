@@ -1,6 +1,6 @@
 """What the product promises, row by row, and the tests that show it.
 
-A test names the rows that it shows at the beginning of its docstring ("L3: …", "A1, A6: …").
+A test names the rows that it shows at the start of its docstring ("L3: …", "A1, A6: …").
 `python -m tests.promises` writes docs/promises.md; a test keeps it true.
 """
 
@@ -16,16 +16,17 @@ _ROWS = re.compile(r"^([A-Z]\d{1,2}(?:, [A-Z]\d{1,2})*)\b(?! of the field)")
 PROMISES: dict[str, str] = {
     "L1": "The loop runs decisions and knows nothing of the business.",
     "L2": "Every decision is recorded with its reasons before it is performed.",
-    "L3": "Policy limits what may be done: after a failed check only the revising tool, "
-    "an effect never without approval.",
+    "L3": "Policy limits what may be done: after a failed check only the revising "
+    "tool, an effect never without approval.",
     "L4": "It runs on rules alone; a workflow model only picks among permitted steps.",
     "L5": "No model writes a tool's final input, a version or an approval.",
     "L6": "The model that drafts and the one that steers are separate and configured "
     "apart.",
-    "L7": "A tool is registered with its schema, permission, effect and fields; an effect "
-    "tool called directly raises.",
+    "L7": "A tool is registered with its schema, permission, effect and fields; an "
+    "effect tool called directly raises.",
     "L8": "Sessions survive kill -9, a server's restart and a wait of days.",
-    "L9": "Six steps, each a Prefect task; review by a person or by policy in one flow.",
+    "L9": "Six steps, each a Prefect task; review by a person or by policy, in one "
+    "flow.",
     "L10": "A plan of several actions: only the approved ones run.",
     "L11": "The request's state survives the ledger with equal meaning.",
     "L12": "Every way in resumes the same way.",
@@ -85,8 +86,8 @@ def _tests(path: Path) -> Iterator[tuple[str, list[str]]]:
 _HEAD = """\
 # Promises
 
-Made from the tests by `make docs`; a test keeps the two equal. Each line below a promise
-is a test in `tests/` that fails without it. Rows on the HTTP API, the review page, the
+Made from the tests by `make docs`; a test keeps the two equal. Each line below a
+promise is a test in `tests/` that fails without it. Rows on the HTTP API, the review page, the
 queue and the supervisor will follow with them; the ways in so far are the Prefect form
 and the terminal, the domains so far are one.
 """

@@ -142,6 +142,8 @@ class Ledger:
 
     def revisions(self) -> frozenset[str]:
         """The migrations that the database has seen; empty for a new one."""
+        if self._is_absent():
+            return frozenset()
         with self.read() as tx:
             try:
                 rows = tx.all(text("SELECT version_num FROM alembic_version"))
@@ -150,6 +152,13 @@ class Ledger:
                     return frozenset()
                 raise
         return frozenset(row[0] for row in rows)
+
+    def _is_absent(self) -> bool:
+        """Whether it is a SQLite file that to look at would make."""
+        url = self.engine.url
+        if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+            return False
+        return not Path(str(url.database)).exists()
 
 
 def open_ledger(url: str, clock: Clock = utc_now) -> Ledger:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from policies.adapter import Validation
 from policies.mail_address import check_header_text
-from policies.visible import make_visible
+from policies.visible import has_invisible
 
 MAX_BODY = 20_000
 RULES_VERSION = "support-email-rules-1"
@@ -35,6 +35,9 @@ _PROMISE = re.compile(
 )
 # Longer ones are rather the numbers of cards, which must not be repeated.
 _ORDER = re.compile(r"\b(?:[A-Z]{2,4}-)?\d{5,15}\b")
+
+
+_RE = re.compile(r"^(?:(?:re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)
 
 
 def check_text(subject: str, body: str) -> Validation:
@@ -81,8 +84,9 @@ def order_number(text: str) -> str | None:
 
 def reply_subject(subject: str) -> str:
     """The subject of an answer, without what must not stand in a header."""
-    plain = make_visible(" ".join(subject.split()))
-    kept = "".join(c for c in plain if c.isprintable())[:180].strip()
+    plain = _RE.sub("", " ".join(subject.split()))
+    kept = "".join(c for c in plain if c.isprintable() and not has_invisible(c))
+    kept = kept[:180].strip()
     return f"Re: {kept}" if kept else "Your message to us"
 
 

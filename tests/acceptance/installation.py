@@ -194,7 +194,11 @@ class Installation:
     def mails(self, ticket: str) -> list[Mail]:
         """What the SMTP server took for a ticket's customer."""
         to = f"{ticket}@example.com"
-        return [_mail(m) for m in self.smtp.received if m.recipients == (to,)]
+        return [mail for mail in self.all_mails() if mail.recipient == to]
+
+    def all_mails(self) -> list[Mail]:
+        """Everything that the SMTP server took, in order."""
+        return [_mail(received) for received in self.smtp.received]
 
     # Waiting
 

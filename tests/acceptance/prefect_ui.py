@@ -63,7 +63,7 @@ class PrefectUI(ABC):
         self._open_choices(self._field(title))
         offered = self.page.locator(self.options).all_inner_texts()
         self.page.keyboard.press("Escape")
-        self.page.locator(self.options).first.wait_for(state="hidden")
+        self._wait_until_closed()
         return offered
 
     def value(self, title: str) -> str:
@@ -84,6 +84,7 @@ class PrefectUI(ABC):
         else:
             self._open_choices(field)
             self.page.locator(self.options).get_by_text(str(value), exact=True).click()
+            self._wait_until_closed()
 
     def submit(self) -> bool:
         """Press the button: True once the server took the answer, False if refused."""
@@ -134,6 +135,10 @@ class PrefectUI(ABC):
         self.page.keyboard.press("ControlOrMeta+a")
         self.page.keyboard.press("Delete")
         self.page.keyboard.insert_text(text)
+
+    def _wait_until_closed(self) -> None:
+        """A list that is still closing would be taken for the next one."""
+        self.page.locator(self.options).first.wait_for(state="hidden")
 
     def _turn(self, switch: Locator, on: bool) -> None:
         if switch.get_attribute("aria-checked") != str(on).lower():

@@ -49,7 +49,12 @@ class Reviewer:
         return self.send(*words, reason=reason, code=code)
 
     def send(self, *words: str, reason: str = "", code: str = "") -> bool:
-        """Send the open form; whether Prefect has taken it."""
+        """Fill in the open form and send it; whether Prefect has taken it."""
+        self.fill_in(*words, reason=reason, code=code)
+        return self.ui.submit()
+
+    def fill_in(self, *words: str, reason: str = "", code: str = "") -> None:
+        """Fill in the open form, with a word for each item."""
         for name, word in zip(self._form.verdicts, words, strict=True):
             title = str(self._form.fields[name]["title"])
             self.ui.fill(title, self._form.choice(name, word))
@@ -57,7 +62,6 @@ class Reviewer:
             self.ui.fill(REASON, reason)
         self.ui.fill("Reviewer", self.id)
         self.ui.fill("One-time code", code or self.new_code())
-        return self.ui.submit()
 
     def new_code(self) -> str:
         """A code not used before; the third within half a minute is waited for."""

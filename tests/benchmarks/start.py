@@ -62,7 +62,8 @@ def main() -> None:
     """Print the figures."""
     answered = best(help_seconds)
     print(
-        f"placet --help            {answered:.2f} s   ratio to 0.5 s: {answered / 0.5:.2f}"
+        f"placet --help            {answered:.2f} s   "
+        f"ratio to 0.5 s: {answered / 0.5:.2f}"
     )
     with tempfile.TemporaryDirectory() as folder, RecordingServer() as smtp:
         home = Path(folder)

@@ -15,8 +15,9 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
 from blocks.ledger import append_only, schema
+from blocks.ledger.columns import Base
 from blocks.ledger.database import HEADS, Ledger, open_ledger
-from blocks.ledger.tables import APPEND_ONLY, Base, PolicyRow
+from blocks.ledger.tables import APPEND_ONLY, PolicyRow
 from blocks.support_email.tables import Base as SupportBase
 from policies.errors import Misconfigured, Unavailable
 from policies.policy import Policy

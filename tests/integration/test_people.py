@@ -7,8 +7,8 @@ import pyotp
 import pytest
 
 from blocks.ledger import people
+from blocks.ledger.columns import Base
 from blocks.ledger.people import CodeProof, Proof, TokenProof
-from blocks.ledger.tables import Base
 from blocks.vault import Vault
 from policies.access import Denied, Reviewer
 from policies.errors import Conflict, InvalidInput, Misconfigured, NotFound

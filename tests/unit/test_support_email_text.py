@@ -221,8 +221,8 @@ def test_no_digit_of_a_published_order_number_is_lost() -> None:
     [
         ("My order", "Re: My order"),
         ("  two\r\nlines\tand tabs ", "Re: two lines and tabs"),
-        ("pay\u202e001", "Re: pay⟦U+202E⟧001"),
-        ("x\x00y", "Re: x⟦U+0000⟧y"),
+        ("pay\u202e001", "Re: pay001"),
+        ("x\x00y", "Re: xy"),
         ("", "Your message to us"),
         ("\r\n", "Your message to us"),
         ("x" * 500, "Re: " + "x" * 180),
