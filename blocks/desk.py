@@ -14,18 +14,21 @@ from blocks.ledger import (
     audit,
     facts,
     items,
+    judging,
     people,
     proposals,
     questions,
     rules,
     sessions,
     verdicts,
+    versions,
 )
 from blocks.ledger.database import Ledger, Transaction
-from blocks.ledger.items import Item, Version
+from blocks.ledger.items import Item
 from blocks.ledger.people import Proof
 from blocks.ledger.sessions import Session
 from blocks.ledger.verdicts import Acting, Judged, Recorded, Refusal
+from blocks.ledger.versions import Version
 from blocks.vault import Vault
 from policies import access, interaction
 from policies.access import Channel, Denied, Gate, Reviewer
@@ -138,7 +141,7 @@ def _seen(
     item = items.load(tx, verdict.item)
     if item.workflow != session.workflow:
         raise NotFound(f"Workflow {session.workflow} has no item {item.id}.")
-    return item, items.version_of(tx, item.id, item.version)
+    return item, versions.load(tx, item.id, item.version)
 
 
 def _take(
@@ -152,7 +155,7 @@ def _take(
     _lock(tx, handed)
     acting = Acting(who=who, channel=handed.channel)
     pairs = list(zip(handed.verdicts, judged, strict=True))
-    found = [verdicts.judge(tx, session, domain, acting, v, j) for v, j in pairs]
+    found = [judging.judge(tx, session, domain, acting, v, j) for v, j in pairs]
     refusals = [refusal for refusal in found if refusal is not None]
     refusals += _judge_answers(tx, session, who, handed)
     if not refusals and not pairs and not handed.answers:

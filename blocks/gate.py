@@ -11,7 +11,7 @@ from typing import cast
 
 from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
-from blocks.ledger import claims, facts, items, sessions
+from blocks.ledger import claims, facts, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, Transaction
 from policies import canonical
@@ -61,7 +61,7 @@ def pass_gate(
     with ledger.read() as tx:
         claim = _claim(tx, claim_id, token)
         session = sessions.load(tx, claim.workflow)
-        version = items.version_of(tx, claim.item, claim.version)
+        version = versions.load(tx, claim.item, claim.version)
     domain = domains[session.domain]
     snapshot = version.snapshot
     if snapshot.tool != tool:

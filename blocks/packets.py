@@ -4,10 +4,11 @@ from typing import cast
 
 from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
-from blocks.ledger import items, sessions
+from blocks.ledger import items, sessions, versions
 from blocks.ledger.database import Transaction
-from blocks.ledger.items import Item, Version
+from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
+from blocks.ledger.versions import Version
 from policies import canonical, lifecycle, packet
 from policies.plan import (
     Action,
@@ -42,7 +43,7 @@ def read_rows(
     return Rows(
         session=sessions.load(tx, workflow),
         state=sessions.load_state(tx, workflow),
-        items=tuple((item, items.versions(tx, item.id)) for item in shown),
+        items=tuple((item, versions.of_item(tx, item.id)) for item in shown),
     )
 
 

@@ -6,9 +6,10 @@ Refs and digests, names and times; contents stay in the artifact store.
 from typing import Any
 
 from blocks.artifacts import ArtifactStore
-from blocks.ledger import claims, items, sessions, verdicts
+from blocks.ledger import claims, items, sessions, verdicts, versions
 from blocks.ledger.database import Transaction
-from blocks.ledger.items import Item, Version
+from blocks.ledger.items import Item
+from blocks.ledger.versions import Version
 from policies import canonical
 from policies.value import Json, Value
 
@@ -27,7 +28,7 @@ def read_rows(tx: Transaction, workflow: str) -> tuple[Row, ...]:
     return tuple(
         Row(
             item=item,
-            versions=items.versions(tx, item.id),
+            versions=versions.of_item(tx, item.id),
             verdicts=verdicts.of_item(tx, item.id),
             executions=claims.executions_of(tx, item.id),
         )

@@ -10,7 +10,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from channels import output
-from policies.errors import PlacetError
+from policies.errors import InvalidInput, PlacetError
 
 _COMMANDS = "channels.commands"
 
@@ -19,7 +19,7 @@ app = App(
     help="Approval for AI agents: what was approved is what is executed, once.",
     version_flags=["--version"],
     exit_on_error=False,
-    print_error=True,
+    print_error=False,
 )
 _GROUPS = {
     "db": "The ledger's database.",
@@ -76,8 +76,8 @@ def run(tokens: list[str]) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     try:
         result = app(tokens, result_action="return_value")
-    except CycloptsError:
-        return 2
+    except CycloptsError as error:
+        return output.fail(_misused(error), as_json)
     except PlacetError as error:
         return output.fail(error, as_json)
     except KeyboardInterrupt:
@@ -93,8 +93,14 @@ def run(tokens: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _misused(error: CycloptsError) -> PlacetError:
+    words = " ".join(("placet", *(error.command_chain or ())))
+    return InvalidInput(str(error), code="usage", hint=f"`{words} --help` tells more.")
+
+
 def _unexpected(error: Exception) -> PlacetError:
+    told = " ".join(str(error).split())
     return PlacetError(
-        f"Something unexpected happened: {type(error).__name__}: {error}",
+        f"Something unexpected happened: {type(error).__name__}: {told}",
         hint="Nothing half-done was kept. PLACET_DEBUG=1 shows where it happened.",
     )

@@ -8,7 +8,16 @@ from typing import Any
 
 from blocks import packets, path, prefect_runs
 from blocks.desk import HandedIn, NotTaken, Outcome, Taken
-from blocks.ledger import audit, claims, items, people, questions, sessions, verdicts
+from blocks.ledger import (
+    audit,
+    claims,
+    items,
+    people,
+    questions,
+    sessions,
+    verdicts,
+    versions,
+)
 from blocks.ledger.items import Item
 from blocks.ledger.people import Proof, Secrets, TokenProof
 from blocks.ledger.rounds import last_pause
@@ -69,7 +78,7 @@ class Service:
         with services.ledger.read() as tx:
             item = items.load(tx, item_id)
             if version is not None:
-                items.version_of(tx, item_id, version)
+                versions.load(tx, item_id, version)
             rows = packets.read_rows(tx, item.workflow, (item_id,))
             said = verdicts.of_item(tx, item_id)
         domain = services.domains[rows.session.domain]

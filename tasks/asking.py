@@ -3,9 +3,10 @@
 from typing import Any, cast
 
 from blocks import packets
-from blocks.ledger import facts, items, proposals, rules, verdicts
-from blocks.ledger.items import Item, NewItem, Version
+from blocks.ledger import facts, items, proposals, rules, verdicts, versions
+from blocks.ledger.items import Item, NewItem
 from blocks.ledger.proposals import Prepared
+from blocks.ledger.versions import Version
 from policies.errors import Conflict, InvalidInput
 from policies.lifecycle import Event, State
 from policies.plan import Action
@@ -134,7 +135,7 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
     action = next(a for a in plan.actions if a.id == item.action)
     with services.ledger.read() as tx:
         policy = rules.in_force(tx)
-        before = items.version_of(tx, item.id, item.version)
+        before = versions.load(tx, item.id, item.version)
     tool = domain.adapter.tools[action.tool]
     fresh = domain.adapter.assemble(work.state, action).model_dump(mode="json")
     kept = _editable(services, before, tool.editable)
@@ -160,7 +161,7 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
             domain,
             policy,
             action=action.id,
-            version=items.next_version(tx, item),
+            version=versions.next_number(tx, item.id),
             evidence=evidence_of(work),
             provenance=before.provenance,
             made_by="system",
@@ -178,7 +179,7 @@ def _open_items(services: Services, work: Work) -> tuple[Item, ...]:
 def _has_moved(services: Services, work: Work, item: Item) -> bool:
     domain = services.domains[work.session.domain]
     with services.ledger.read() as tx:
-        snapshot = items.version_of(tx, item.id, item.version).snapshot
+        snapshot = versions.load(tx, item.id, item.version).snapshot
     stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
     with services.ledger.read() as tx:
         return facts.has_moved(tx, work.session, item, snapshot, stored, domain)

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from blocks.ledger import audit, claims, facts, items, sessions
+from blocks.ledger import audit, claims, facts, items, sessions, versions
 from blocks.ledger.claims import Claim, Result
 from policies.canonical import canonical_bytes
 from policies.errors import PlacetError, Refused
@@ -31,12 +31,12 @@ def _claim(services: Services, work: Work, item_id: str) -> Claim | None:
     seconds = services.settings.lease_seconds
     with services.ledger.read() as tx:
         item = items.load(tx, item_id)
-        version = items.version_of(tx, item_id, item.version)
+        version = versions.load(tx, item_id, item.version)
     stored = facts.read_stored(services.artifacts, domain.adapter, version.snapshot)
     with services.ledger.write() as tx:
         sessions.renew(tx, work.workflow, work.held.token, seconds)
         item = items.load(tx, item_id, lock=True)
-        snapshot = items.version_of(tx, item_id, item.version).snapshot
+        snapshot = versions.load(tx, item_id, item.version).snapshot
         existing = claims.find(tx, snapshot.scope, snapshot.key)
         if existing is not None and existing.state == "claimed":
             # Whoever claimed it has lost the session's lease to us: it is fenced off.
@@ -64,7 +64,7 @@ def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
         )
     tools = tools_of(services, work.session.domain)
     with services.ledger.read() as tx:
-        tool = items.version_of(tx, claim.item, claim.version).snapshot.tool
+        tool = versions.load(tx, claim.item, claim.version).snapshot.tool
     try:
         return cast(Result, tools.EFFECTS[tool](services, claim.id, claim.token))
     except Refused as error:

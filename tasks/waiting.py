@@ -12,6 +12,7 @@ from blocks.ledger import (
     rounds,
     sessions,
     verdicts,
+    versions,
 )
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
@@ -215,7 +216,7 @@ def _resume(services: Services, work: Work) -> Work:
     domain = services.domains[work.session.domain]
     with services.ledger.read() as tx:
         approved = [
-            (item.id, items.version_of(tx, item.id, item.version).snapshot)
+            (item.id, versions.load(tx, item.id, item.version).snapshot)
             for item in items.of_workflow(tx, work.workflow)
             if item.state == State.APPROVED
         ]
@@ -252,7 +253,7 @@ def _review_result(
         row = verdicts.last_row(tx, item.id)
         if row is None or row.verdict not in ("approved", "rejected"):
             continue
-        version = items.version_of(tx, item.id, row.version)
+        version = versions.load(tx, item.id, row.version)
         said.append(
             ItemVerdict(
                 item=item.id,

@@ -1,6 +1,6 @@
 """What the product promises, row by row, and the tests that show it.
 
-A test names the rows that it shows at the start of its docstring ("L3: …", "A1, A6: …").
+A test names the rows it shows at the start of its docstring ("L3: …", "A1, A6: …").
 `python -m tests.promises` writes docs/promises.md; a test keeps it true.
 """
 
@@ -87,9 +87,9 @@ _HEAD = """\
 # Promises
 
 Made from the tests by `make docs`; a test keeps the two equal. Each line below a
-promise is a test in `tests/` that fails without it. Rows on the HTTP API, the review page, the
-queue and the supervisor will follow with them; the ways in so far are the Prefect form
-and the terminal, the domains so far are one.
+promise is a test in `tests/` that fails without it. Rows on the HTTP API, the review
+page, the queue and the supervisor will follow with them; the ways in so far are the
+Prefect form and the terminal, the domains so far are one.
 """
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from blocks.artifacts import ArtifactStore
 from blocks.gate import pass_gate
-from blocks.ledger import claims, facts, items, sessions
+from blocks.ledger import claims, facts, items, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, open_ledger
 from policies.errors import Superseded
@@ -58,7 +58,7 @@ def reach(ledger: Ledger, artifacts: ArtifactStore, workflow: str, owner: str) -
     domain = DOMAINS["support_email"]
     with ledger.read() as tx:
         item = items.of_workflow(tx, workflow)[0]
-        snapshot = items.version_of(tx, item.id, item.version).snapshot
+        snapshot = versions.load(tx, item.id, item.version).snapshot
     stored = facts.read_stored(artifacts, domain.adapter, snapshot)
     with ledger.write() as tx:
         session = sessions.load(tx, workflow)

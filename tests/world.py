@@ -12,11 +12,12 @@ from pydantic import SecretStr
 
 from blocks.desk import HandedIn, Outcome, Taken
 from blocks.domain import Domain
-from blocks.ledger import audit, claims, facts, items, people, rules, sessions
+from blocks.ledger import audit, claims, facts, items, people, rules, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger
-from blocks.ledger.items import Item, Version
+from blocks.ledger.items import Item
 from blocks.ledger.people import CodeProof, Proof, TokenProof
+from blocks.ledger.versions import Version
 from blocks.mail_settings import MailSettings
 from blocks.settings import Settings
 from blocks.support_email import store
@@ -317,7 +318,7 @@ class World:
         """The present version of an item, by default of the first one."""
         about = item or self.item(work)
         with self.ledger.read() as tx:
-            return items.version_of(tx, about.id, about.version)
+            return versions.load(tx, about.id, about.version)
 
     def trail(self, chain: str | Work) -> tuple[audit.Event, ...]:
         """A chain's events in order."""

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, insert, select, update
 
 from blocks.artifacts import StoredArtifact
 from blocks.domain import Domain
-from blocks.ledger import audit, facts, items, proposals, sessions
+from blocks.ledger import audit, facts, items, proposals, sessions, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
@@ -108,7 +108,7 @@ def claim(
     One claim per scope and key, whoever asks: the same intent gets the claim that
     exists, another one is refused (key_conflict), which is recorded.
     """
-    snapshot = items.version_of(tx, item.id, item.version).snapshot
+    snapshot = versions.load(tx, item.id, item.version).snapshot
     existing = find(tx, snapshot.scope, snapshot.key)
     if existing is not None and existing.digest == snapshot.intent_digest:
         return existing
@@ -165,7 +165,7 @@ def dispatch(
     None lets the caller send; after that, no record of a result means "not known".
     """
     item = items.load(tx, held.item, lock=True)
-    snapshot = items.version_of(tx, item.id, held.version).snapshot
+    snapshot = versions.load(tx, item.id, held.version).snapshot
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
     if not isinstance(answer, Executable):
         _let_go(tx, held, answer)
@@ -284,7 +284,7 @@ def _refused(
 
 
 def _note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> None:
-    snapshot = items.version_of(tx, held.item, held.version)
+    snapshot = versions.load(tx, held.item, held.version)
     flow_run = sessions.flow_run_of(tx, held.workflow)
     audit.append(
         tx,
@@ -295,7 +295,7 @@ def _note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> 
         fencing_token=held.token,
         owner=held.owner,
         flow_run=flow_run,
-        **items.version_facts(snapshot),
+        **versions.facts(snapshot),
         **more,
     )
 

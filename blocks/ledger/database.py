@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import (
     ArgumentError,
+    DatabaseError,
     DBAPIError,
     NoSuchModuleError,
     OperationalError,
@@ -122,7 +123,9 @@ class Ledger:
                 connection = connection.execution_options(placet_mode=mode)
                 with connection.begin():
                     yield Transaction(connection, self.clock())
-        except OperationalError as error:
+        except DatabaseError as error:
+            if not _is_out_of_reach(error):
+                raise
             raise _unavailable(self.engine.url, error) from error
 
     @property
@@ -238,11 +241,16 @@ def _is_missing_table(error: DBAPIError) -> bool:
     return "no such table" in words or "does not exist" in words
 
 
-def _unavailable(url: URL, error: OperationalError) -> Unavailable:
+def _is_out_of_reach(error: DatabaseError) -> bool:
+    """SQLite says by the plain error that a file is damaged, or is no database."""
+    return isinstance(error, OperationalError) or type(error) is DatabaseError
+
+
+def _unavailable(url: URL, error: DatabaseError) -> Unavailable:
     cause = str(error.orig).strip().splitlines()[0] if error.orig else "no answer"
     address = url.render_as_string(hide_password=True)
     return Unavailable(
-        f"The ledger {address} does not answer: {cause}",
+        f"The ledger {address} does not answer: {cause.rstrip('.')}.",
         hint="Nothing was changed. Check PLACET_DATABASE_URL and the server.",
     )
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, insert, select, update
 
-from blocks.ledger import audit
+from blocks.ledger import audit, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.tables import Item as ItemTable
-from blocks.ledger.tables import PayloadVersion as VersionTable
 from blocks.ledger.tables import ReviewEvent
+from blocks.ledger.versions import Version
 from policies import canonical, lifecycle
 from policies.access import Gate
 from policies.errors import Conflict, NotFound
@@ -21,7 +21,7 @@ from policies.guard import Blocked, ReapprovalRequired
 from policies.lifecycle import Event, State
 from policies.policy import LEVELS, GatePolicy, Policy, RiskLevel, Role
 from policies.risk import Risk
-from policies.snapshot import ApprovalSnapshot, EvidenceRef
+from policies.snapshot import EvidenceRef
 from policies.state import ItemView
 from policies.value import Value
 
@@ -106,32 +106,12 @@ class NewItem(Value):
     rubric_version: str
 
 
-class Version(Value):
-    """One version of an item's payload, and what a verdict on it is bound to."""
-
-    version: int
-    snapshot: ApprovalSnapshot
-    validation_hash: str
-    risk: Risk
-    provenance: str | None
-    diff: str | None
-    made_by: str
-
-
 _ITEM = select(ItemTable).where(ItemTable.id == bindparam("id"))
 _LOCKED_ITEM = _ITEM.with_for_update()
 _OF_WORKFLOW = (
     select(ItemTable)
     .where(ItemTable.workflow == bindparam("workflow"))
     .order_by(ItemTable.position, ItemTable.turn)
-)
-_VERSION = select(VersionTable).where(
-    VersionTable.item == bindparam("item"), VersionTable.version == bindparam("version")
-)
-_VERSIONS = (
-    select(VersionTable)
-    .where(VersionTable.item == bindparam("item"))
-    .order_by(VersionTable.version)
 )
 
 
@@ -146,7 +126,7 @@ def ask(tx: Transaction, new: NewItem, first: Version) -> Item:
     made = item_id(new.workflow, new.action, new.turn)
     if not tx.inserted(ItemTable, _row(tx, made, new, first.version)):
         return load(tx, made)
-    _insert_version(tx, made, first)
+    versions.insert_version(tx, made, first)
     item = load(tx, made)
     audit.append(
         tx,
@@ -161,7 +141,7 @@ def ask(tx: Transaction, new: NewItem, first: Version) -> Item:
         schema_version=new.schema_version,
         policy_version=new.policy_version,
         rubric_version=new.rubric_version,
-        **version_facts(first),
+        **versions.facts(first),
     )
     return item
 
@@ -197,24 +177,6 @@ def in_order(tx: Transaction, state: str | None, risk: str | None) -> tuple[Item
     return tuple(_item(row) for row in tx.all(ordered))
 
 
-def version_of(tx: Transaction, item: str, version: int) -> Version:
-    """One version of an item's payload."""
-    row = tx.one(_VERSION, {"item": item, "version": version})
-    if row is None:
-        raise NotFound(f"Item {item} has no version {version}.")
-    return _version(row)
-
-
-def versions(tx: Transaction, item: str) -> tuple[Version, ...]:
-    """All versions of an item's payload, the first one first."""
-    return tuple(_version(row) for row in tx.all(_VERSIONS, {"item": item}))
-
-
-def next_version(tx: Transaction, item: Item) -> int:
-    """One above every version there is, shown or not: no number is used twice."""
-    return versions(tx, item.id)[-1].version + 1
-
-
 def move(
     tx: Transaction, item: Item, event: Event, to: State | None = None, **values: Any
 ) -> Item:
@@ -248,14 +210,14 @@ def assign_and_open(tx: Transaction, item: Item, seen_by: str) -> Item:
             to=item.role,
         )
     item = move(tx, item, Event.OPEN, opened_at=tx.now)
-    version = version_of(tx, item.id, item.version)
+    version = versions.load(tx, item.id, item.version)
     audit.append(
         tx,
         item.workflow,
         "item_opened",
         item=item.id,
         actor=seen_by,
-        **version_facts(version),
+        **versions.facts(version),
     )
     return item
 
@@ -273,7 +235,7 @@ def add_version(
     `told` is what the audit event says beside it, such as who decided on the edit.
     """
     risk, gate = new.risk, policy.gates[new.risk.level]
-    _insert_version(tx, item.id, new)
+    versions.insert_version(tx, item.id, new)
     move(
         tx,
         item,
@@ -303,7 +265,7 @@ def add_version(
         actor=new.made_by,
         cause=event,
         risk=risk.level,
-        **version_facts(new),
+        **versions.facts(new),
         **told,
     )
     return load(tx, item.id)
@@ -333,7 +295,7 @@ def refuse(
         moment=moment,
         reasons=[reason.model_dump() for reason in answer.reasons],
         state=item.state,
-        **version_facts(version_of(tx, item.id, item.version)),
+        **versions.facts(versions.load(tx, item.id, item.version)),
     )
     return item
 
@@ -400,23 +362,6 @@ def note(
     )
 
 
-def version_facts(version: Version) -> dict[str, Any]:
-    """What an audit event says of a payload version: refs and digests, no content."""
-    snapshot = version.snapshot
-    return {
-        "payload_ref": snapshot.payload.ref,
-        "payload_version": snapshot.payload.version,
-        "payload_hash": snapshot.payload.hash,
-        "intent": snapshot.intent.model_dump(),
-        "intent_digest": snapshot.intent_digest,
-        "snapshot": snapshot.digest,
-        "evidence": [e.model_dump() for e in snapshot.evidence],
-        "provenance": version.provenance,
-        "idempotency_scope": snapshot.scope,
-        "idempotency_key": snapshot.key,
-    }
-
-
 def _overdue(item: Item, now: datetime) -> Event | None:
     if item.state in lifecycle.OPEN or item.state == State.REAPPROVAL_REQUIRED:
         return Event.DEADLINE_PASSED if now >= item.deadline else None
@@ -443,43 +388,6 @@ def _row(tx: Transaction, made: str, new: NewItem, version: int) -> dict[str, An
     }
 
 
-def _insert_version(tx: Transaction, item: str, new: Version) -> None:
-    snapshot = new.snapshot
-    body = canonical.canonical_bytes(snapshot.model_dump(mode="json")).decode()
-    tx.run(
-        insert(VersionTable),
-        {
-            "item": item,
-            "version": new.version,
-            "ref": snapshot.payload.ref,
-            "hash": snapshot.payload.hash,
-            "snapshot": body,
-            "snapshot_digest": snapshot.digest,
-            "intent_digest": snapshot.intent_digest,
-            "resource_version": snapshot.intent.resource_version,
-            "precondition": snapshot.intent.precondition,
-            "validation_hash": new.validation_hash,
-            "risk": new.risk.model_dump(mode="json"),
-            "provenance": new.provenance,
-            "diff": new.diff,
-            "made_by": new.made_by,
-            "made_at": tx.now,
-        },
-    )
-
-
 def _item(row: Row[Any]) -> Item:
     values = row._asdict()
     return Item.model_validate({name: values[name] for name in Item.model_fields})
-
-
-def _version(row: Row[Any]) -> Version:
-    return Version(
-        version=row.version,
-        snapshot=ApprovalSnapshot.model_validate(canonical.read_json(row.snapshot)),
-        validation_hash=row.validation_hash,
-        risk=Risk.model_validate(row.risk),
-        provenance=row.provenance,
-        diff=row.diff,
-        made_by=row.made_by,
-    )

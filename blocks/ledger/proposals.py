@@ -8,9 +8,9 @@ from pydantic import BaseModel, ValidationError
 from blocks.artifacts import ArtifactStore, StoredArtifact
 from blocks.domain import Domain
 from blocks.ledger.database import Transaction
-from blocks.ledger.items import Version
 from blocks.ledger.sessions import Session
 from blocks.ledger.tables import Artifact
+from blocks.ledger.versions import Version
 from policies import canonical, idempotency, risk, snapshot
 from policies.adapter import Adapter, Target
 from policies.errors import Conflict, InvalidInput

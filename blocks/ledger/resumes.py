@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from blocks.domain import Domain
-from blocks.ledger import audit, facts, items, questions, sessions
+from blocks.ledger import audit, facts, items, questions, sessions, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
@@ -46,7 +46,7 @@ def outcome_of(tx: Transaction, workflow: str) -> str:
     """The digest of every verdict, with its version's hash, and of every answer."""
     rows: list[Json] = []
     for item in items.of_workflow(tx, workflow):
-        version = items.version_of(tx, item.id, item.version)
+        version = versions.load(tx, item.id, item.version)
         query = select(Verdict.decision_id, Verdict.verdict, Verdict.version)
         for row in tx.all(query.where(Verdict.item == item.id).order_by(Verdict.seq)):
             rows.append([item.id, *row, version.snapshot.payload.hash])
@@ -126,7 +126,7 @@ def consume(tx: Transaction, held: Held, binding: Binding, state: RequestState) 
 def _claim_item(
     tx: Transaction, session: Session, item: Item, domain: Domain, stored: Stored
 ) -> None:
-    snapshot = items.version_of(tx, item.id, item.version).snapshot
+    snapshot = versions.load(tx, item.id, item.version).snapshot
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
     if not isinstance(answer, Executable):
         items.refuse(tx, item, answer, "resume")

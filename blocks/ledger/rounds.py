@@ -9,7 +9,15 @@ from typing import Literal, TypeAlias
 from sqlalchemy import select, update
 
 from blocks.artifacts import StoredArtifact
-from blocks.ledger import audit, items, proposals, questions, resumes, sessions
+from blocks.ledger import (
+    audit,
+    items,
+    proposals,
+    questions,
+    resumes,
+    sessions,
+    versions,
+)
 from blocks.ledger.database import Transaction
 from blocks.ledger.sessions import Held, Pending, Session
 from blocks.ledger.tables import Pause, WorkflowSession
@@ -64,8 +72,8 @@ def open_round(
         pending=pending.model_dump(mode="json"),
     )
     for item in shown:
-        version = items.version_of(tx, item.id, item.version)
-        facts = items.version_facts(version)
+        version = versions.load(tx, item.id, item.version)
+        facts = versions.facts(version)
         audit.append(
             tx,
             held.workflow,

@@ -12,23 +12,19 @@ from typing import Any, Literal
 from sqlalchemy import Row, insert, select
 
 from blocks.domain import Domain
-from blocks.ledger import audit, facts, items, proposals, rules
+from blocks.ledger import audit, facts, items, proposals, rules, versions
 from blocks.ledger.database import Transaction
-from blocks.ledger.facts import Standing, Stored
+from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
 from blocks.ledger.proposals import Prepared
 from blocks.ledger.sessions import Session
 from blocks.ledger.tables import Verdict
-from policies import access, canonical, lifecycle, risk
+from policies import risk
 from policies.access import Channel, Reviewer
-from policies.guard import Executable, Reason
 from policies.lifecycle import Event, State
 from policies.plan import ItemVerdict
 from policies.risk import Risk
 from policies.value import Value
-from policies.visible import is_storable
-
-MAX_REASON = 4_000
 
 
 class Recorded(Value):
@@ -66,31 +62,6 @@ class Acting(Value):
 
     who: Reviewer
     channel: Channel
-
-
-def judge(
-    tx: Transaction,
-    session: Session,
-    domain: Domain,
-    acting: Acting,
-    verdict: ItemVerdict,
-    judged: Judged,
-) -> Refusal | None:
-    """Why this verdict cannot be taken now, or None. Changes nothing."""
-    item = items.load(tx, verdict.item, lock=True)
-    refusal = (
-        _may(item, acting)
-        or _is_open(tx, item, verdict)
-        or _is_what_was_seen(tx, item, verdict)
-        or _is_complete(item, verdict)
-        or judged.invalid
-    )
-    if refusal is None and verdict.verdict == "approve":
-        refusal = _twice(tx, item, acting)
-    if refusal is None and verdict.verdict in ("approve", "edit"):
-        # An edit keeps what it does not touch: that must still be true, too.
-        return _still_true(tx, session, item, domain, acting, judged.stored)
-    return refusal
 
 
 def record(
@@ -171,130 +142,6 @@ def of_item(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
     return tuple(row._asdict() for row in tx.all(query))
 
 
-def _may(item: Item, acting: Acting) -> Refusal | None:
-    denied = access.may_decide(acting.who, item.gate) or access.may_use(
-        acting.channel, item.gate
-    )
-    if denied is None:
-        return None
-    return Refusal(item=item.id, code=denied.code, message=denied.message)
-
-
-def _is_open(tx: Transaction, item: Item, verdict: ItemVerdict) -> Refusal | None:
-    if item.state == State.EXPIRED:
-        return Refusal(
-            item=item.id, code="item_expired", message="its time to be decided is over"
-        )
-    event = _event(verdict)
-    if event in lifecycle.allowed_events(item.state):
-        return None
-    if item.state in (State.QUEUED, State.ASSIGNED) and event != Event.WITHDRAW:
-        # Decided before its form was shown: `record` opens it for this reviewer.
-        return None
-    if item.state in lifecycle.OPEN:
-        return _refusal(
-            item, "illegal_transition", f"it is {item.state}: no {event} from there"
-        )
-    words = last_word(tx, item.id)
-    return Refusal(
-        item=item.id,
-        code="already_decided",
-        message=f"it is {item.state} already ({words})",
-        recorded=words,
-    )
-
-
-def _event(verdict: ItemVerdict) -> Event:
-    words: dict[str, Event] = {
-        "approve": Event.APPROVE,
-        "reject": Event.REJECT,
-        "edit": Event.EDIT,
-        "withdraw": Event.WITHDRAW,
-    }
-    return words[verdict.verdict]
-
-
-def _is_what_was_seen(
-    tx: Transaction, item: Item, verdict: ItemVerdict
-) -> Refusal | None:
-    if verdict.version != item.version:
-        return _refusal(
-            item,
-            "stale_version",
-            f"version {verdict.version} is no longer asked; version {item.version} is",
-        )
-    seen = verdict.snapshot
-    digest = items.version_of(tx, item.id, item.version).snapshot.digest
-    if seen in (digest, canonical.short(digest)):
-        return None
-    return _refusal(
-        item, "snapshot_mismatch", f"it shows {canonical.short(digest)}, not {seen}"
-    )
-
-
-def _is_complete(item: Item, verdict: ItemVerdict) -> Refusal | None:
-    if len(verdict.reason) > MAX_REASON:
-        return _refusal(
-            item, "invalid_reason", f"the reason is longer than {MAX_REASON} characters"
-        )
-    if not is_storable(verdict.reason):
-        return _refusal(
-            item, "invalid_reason", "the reason holds what is no text: NUL, or the like"
-        )
-    if verdict.verdict in ("reject", "withdraw") and not verdict.reason.strip():
-        return _refusal(item, "reason_required", f"to {verdict.verdict} needs a reason")
-    if verdict.verdict != "edit" and verdict.edit:
-        return _refusal(
-            item,
-            "invalid_edit",
-            f"fields were changed, but the verdict is {verdict.verdict}: choose edit, "
-            "or leave the fields as they are",
-        )
-    return None
-
-
-def _twice(tx: Transaction, item: Item, acting: Acting) -> Refusal | None:
-    if acting.who.id not in facts.standing_of(tx, item).reviewers:
-        return None
-    return _refusal(item, "already_decided", f"{acting.who.id} has approved it already")
-
-
-def _still_true(
-    tx: Transaction,
-    session: Session,
-    item: Item,
-    domain: Domain,
-    acting: Acting,
-    stored: Stored,
-) -> Refusal | None:
-    """Recompute and compare before a verdict counts, as if it stood already."""
-    version = items.version_of(tx, item.id, item.version)
-    standing = facts.standing_of(tx, item)
-    would_stand = Standing(
-        reviewers=(*standing.reviewers, acting.who.id),
-        expires_at=tx.now + timedelta(seconds=item.term_seconds),
-    )
-    answer = facts.ask_guard(
-        tx, session, item, version.snapshot, stored, domain, would_stand
-    )
-    if isinstance(answer, Executable):
-        return None
-    reasons = [r for r in answer.reasons if r.code != "not_approved"]
-    if not reasons:
-        return None
-    words = "; ".join(f"{r.code}: {r.detail}" for r in reasons)
-    return _refusal(item, _contract_code(reasons), words)
-
-
-def _contract_code(reasons: list[Reason]) -> str:
-    codes = {reason.code for reason in reasons}
-    if codes <= {"evidence_changed"}:
-        return "evidence_mismatch"
-    if codes & {"payload_version_mismatch"}:
-        return "stale_version"
-    return "intent_mismatch"
-
-
 def _approve(
     tx: Transaction, item: Item, acting: Acting, verdict: ItemVerdict
 ) -> Recorded:
@@ -342,7 +189,7 @@ def _edit(
     level = not_lower(item, judged.prepared.risk)
     prepared = judged.prepared.model_copy(update={"risk": level})
     policy = rules.in_force(tx)
-    before = items.version_of(tx, item.id, item.version)
+    before = versions.load(tx, item.id, item.version)
     new = proposals.bind(
         tx,
         session,
@@ -350,7 +197,7 @@ def _edit(
         domain,
         policy,
         action=item.action,
-        version=items.next_version(tx, item),
+        version=versions.next_number(tx, item.id),
         evidence=before.snapshot.evidence,
         provenance=before.provenance,
         made_by=acting.who.id,
@@ -410,7 +257,7 @@ def _audit(
     reason: str,
     expires_at: Any,
 ) -> None:
-    version = items.version_of(tx, item.id, item.version)
+    version = versions.load(tx, item.id, item.version)
     audit.append(
         tx,
         item.workflow,
@@ -423,7 +270,7 @@ def _audit(
         schema_version=item.schema_version,
         rubric_version=item.rubric_version,
         **_said(item, acting, decision, reason),
-        **items.version_facts(version),
+        **versions.facts(version),
     )
 
 
@@ -437,10 +284,6 @@ def _said(item: Item, acting: Acting, decision: str, reason: str) -> dict[str, A
         "channel": acting.channel.name,
         "reason": reason.strip(),
     }
-
-
-def _refusal(item: Item, code: str, message: str) -> Refusal:
-    return Refusal(item=item.id, code=code, message=message)
 
 
 def _recorded(item: Item, decision: str, word: str) -> Recorded:

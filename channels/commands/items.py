@@ -11,6 +11,7 @@ from channels.commands.common import As, JsonFlag, read_json_file, service, toke
 from channels.packet_view import print_packet
 from channels.service import TERMINAL, Decided
 from policies.errors import InvalidInput
+from policies.lifecycle import State
 from policies.plan import ItemVerdict, PlanReviewResult
 from policies.policy import RiskLevel
 from policies.value import Json
@@ -18,7 +19,7 @@ from policies.value import Json
 
 def queue(
     *,
-    state: str | None = None,
+    state: State | None = None,
     risk: RiskLevel | None = None,
     json: JsonFlag = False,
 ) -> None:

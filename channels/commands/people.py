@@ -85,7 +85,11 @@ def rotate_keys(*, admin: Admin = None, json: JsonFlag = False) -> None:
     serving = service()
     settings = serving.services.settings
     if settings.secret_key is None:
-        raise InvalidInput("PLACET_SECRET_KEY is not set.", code="no_secret_key")
+        raise InvalidInput(
+            "PLACET_SECRET_KEY is not set.",
+            code="no_secret_key",
+            hint="Set it to the key that the seeds are encrypted with now.",
+        )
     by = actor(serving, admin)
     key = new_key()
     with serving.services.ledger.write() as tx:

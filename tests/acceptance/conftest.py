@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,9 @@ from tests.acceptance.installation import Installation
 from tests.acceptance.prefect_ui import UIS, PrefectUI, UiName
 from tests.acceptance.requests_under_way import Carrier
 from tests.acceptance.reviewer import Reviewer
+from tests.acceptance.shell import Shell
 from tests.smtp_server import RecordingServer
+from tests.world import World
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -56,6 +59,14 @@ def installation(
     made = Installation(tmp_path, prefect_server.api_url, mail)
     yield made
     made.close()
+
+
+@pytest.fixture
+def shell(world: World) -> Shell:
+    """The command, on an installation that has no Prefect server."""
+    # The command knows the present alone.
+    world.clock.set(datetime.now(UTC))
+    return Shell(world)
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import pyotp
 
-from blocks.ledger import audit, items, people, sessions
-from blocks.ledger.items import Item, Version
+from blocks.ledger import audit, items, people, sessions, versions
+from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
+from blocks.ledger.versions import Version
 from blocks.settings import load_settings
 from blocks.vault import new_key
 from channels.child import Child
@@ -184,7 +185,7 @@ class Installation:
     def version(self, item: Item) -> Version:
         """The present version of an item."""
         with self.services.ledger.read() as tx:
-            return items.version_of(tx, item.id, item.version)
+            return versions.load(tx, item.id, item.version)
 
     def told(self, workflow: str, event: str) -> list[dict[str, Json]]:
         """The facts of every event of that name."""

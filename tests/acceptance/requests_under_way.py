@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from blocks import packets
-from blocks.ledger import items, sessions
+from blocks.ledger import sessions, versions
 from blocks.ledger.items import Item
 from policies.errors import NotFound
 from policies.value import Json
@@ -145,7 +145,7 @@ class UnderWay:
         """The mail that a version of an item stands for, as it is stored."""
         services = self._installation.services
         with services.ledger.read() as tx:
-            found = items.version_of(tx, self.items[item].id, version)
+            found = versions.load(tx, self.items[item].id, version)
         payload = packets.payload_of(services.artifacts, found)
         names = ("sender", "recipient", "subject", "body")
         return {name: str(payload[name]) for name in names}

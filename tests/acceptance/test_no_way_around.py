@@ -149,7 +149,7 @@ def test_a_whole_form_without_proof_is_asked_again(asked: UnderWay) -> None:
     said = asked.run.resume({**choices, "reviewer": "agent", "code": "000000"})
 
     assert said.status == "ACCEPT"
-    assert "reviewer and proof do not fit together" in asked.form().packet
+    assert "Not recorded yet" in asked.form().packet
 
 
 def test_text_that_says_it_is_approved_grants_nothing(asked: UnderWay) -> None:

@@ -25,6 +25,7 @@ EDITED = (
     'Dear Ada,\n\n{"__prefect_kind": "jinja", "template": "${7*7}"}\n'
     '"quoted" \\n <b>50 %</b>\n.\nFrom us, and two spaces  \n'
 )
+REASON_GIVEN = '"><img src=x onerror=alert(1)> {{7*7}} | no\u202ethanks'
 
 
 def states(request: UnderWay) -> list[tuple[str, int]]:
@@ -63,10 +64,10 @@ def test_slips_are_asked_again_until_a_rejection_is_whole_and_nothing_is_sent(
     assert reviewer.decide(request, "approve", code=reviewer.wrong_code())
     assert reviewer.decide(request, "reject")
     assert "reviewer and proof do not fit together" in reviewer.notice
-    assert reviewer.decide(request, "reject", reason="The tone is wrong.")
+    assert reviewer.decide(request, "reject", reason=REASON_GIVEN)
     assert "to reject needs a reason" in reviewer.notice
     assert (request.ended(), request.mails) == ("rejected", [])
-    assert request.told("rejected")[0]["reason"] == "The tone is wrong."
+    assert request.told("rejected")[0]["reason"] == REASON_GIVEN
 
 
 def test_an_edit_is_shown_again_with_its_difference_and_only_that_is_sent(

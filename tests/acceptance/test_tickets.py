@@ -44,6 +44,7 @@ def carrier(installation: Installation) -> Iterator[Carrier]:
         yield carrier
 
 
+@pytest.mark.timeout(300)
 @needs_cases
 def test_what_is_approved_of_twenty_tickets_is_sent_once_as_it_was_approved(
     installation: Installation, carrier: Carrier

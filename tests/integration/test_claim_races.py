@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from blocks.ledger import claims, items, sessions
+from blocks.ledger import claims, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.facts import Stored, read_stored
 from blocks.ledger.items import Item
@@ -129,7 +129,7 @@ def rivals(world: World) -> tuple[Item, Item]:
 
 def stored_of(world: World, item: Item) -> Stored:
     with world.ledger.read() as tx:
-        snapshot = items.version_of(tx, item.id, item.version).snapshot
+        snapshot = versions.load(tx, item.id, item.version).snapshot
     return read_stored(world.services.artifacts, world.domain.adapter, snapshot)
 
 

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 
-from blocks.ledger import facts, items, resumes, sessions
+from blocks.ledger import facts, items, resumes, sessions, versions
 from blocks.ledger.resumes import Binding
 from blocks.ledger.sessions import Pending
 from policies.errors import Conflict, Superseded
@@ -36,7 +36,7 @@ def bind(world: World, work: Work) -> Value:
     """Take the slot that the work waits at, with what is decided now."""
     with world.ledger.read() as tx:
         approved = {
-            item.id: items.version_of(tx, item.id, item.version).snapshot
+            item.id: versions.load(tx, item.id, item.version).snapshot
             for item in items.of_workflow(tx, work.workflow)
             if item.state == State.APPROVED
         }
