@@ -35,14 +35,14 @@ def warn(text: str) -> None:
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table."""
+    """Print a table; its first column, which people copy from, is never folded."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     shown = Table(title=Text(title), title_justify="left")
-    for column in columns:
-        shown.add_column(column, overflow="fold")
+    for number, column in enumerate(columns):
+        shown.add_column(column, overflow="fold", no_wrap=number == 0)
     for row in rows:
         shown.add_row(*(Text(make_visible(str(cell))) for cell in row))
     Console(highlight=False).print(shown)

@@ -93,7 +93,9 @@ def columns(text: str) -> int:
 def _width(char: str) -> int:
     if char == "\t":
         return _TAB
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+    # Few fonts of equal widths have what our marks stand in; another one is wider.
+    is_wide = char in "⟦⟧" or unicodedata.east_asian_width(char) in ("W", "F")
+    return 2 if is_wide else 1
 
 
 def _folded(line: str) -> str:

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from sqlalchemy import Engine
 
+from blocks.ledger import database
 from channels import command
 
 
@@ -51,9 +53,31 @@ def environment(env: Mapping[str, str]) -> Iterator[None]:
 def run_command(tokens: Sequence[str], env: Mapping[str, str]) -> Answer:
     """Run `placet TOKENS` with these settings and no others."""
     out, err = _Stream(), _Stream()
-    with environment(env), redirect_stdout(out), redirect_stderr(err):
+    with (
+        environment(env),
+        _connections_closed(),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         code = command.run(list(tokens))
     return Answer(code, out.text(), err.text())
+
+
+@contextmanager
+def _connections_closed() -> Iterator[None]:
+    """What ends with a process of its own otherwise: connections to the ledger."""
+    made: list[Engine] = []
+    make = database.make_engine
+
+    def make_engine(url: str) -> Engine:
+        made.append(make(url))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "make_engine", make_engine)
+        yield
+    for engine in made:
+        engine.dispose()
 
 
 class _Stream(io.TextIOWrapper):

@@ -117,8 +117,8 @@ def test_what_is_decided_for_a_whole_plan_is_executed_for_each(
     third: Json = {"id": "c-3", "name": "Ada King", "email": "king@example.com"}
     world.load(customers=[third])
     work = world.asked(recipients=["c-1", "c-2", "c-3"])
-    words = ("approve", "reject", "approve")
-    file = shell.write("review.json", review(world, work, words))
+    whole = review(world, work, ("approve", "reject", "approve"))
+    file = shell.write("review.json", whole)
 
     said = shell.document("decide-plan", work.workflow, file, "--as", "ada", by="ada")
     world.advance(world.resume(work))

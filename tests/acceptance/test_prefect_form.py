@@ -163,6 +163,7 @@ def test_a_round_is_decided_item_by_item(
     title = "2. Send a reply to a customer"
     assert [field for field in ui.fields() if field.endswith("customer")] == [title]
     assert len(left.verdicts) == 1
+    assert reviewer.read.count("Decided") == 2
     reviewer.send("reject", reason="Not to Bob either.")
     assert request.ended() == "completed"
     assert request.mails == [request.mail_of(item=0)]

@@ -90,6 +90,16 @@ def test_many_items_have_numbers_that_match_the_form() -> None:
     assert "12. Send a reply (medium risk)" in headings(as_markdown(packet(*items)))
 
 
+def test_a_decided_item_keeps_its_number_and_is_told_with_its_state_alone() -> None:
+    """I3: the form has no field for it any more, and the packet says why."""
+    shown = packet(packet_item(item="it-1"), packet_item(item="it-2"))
+    told = as_markdown(shown, decided={"it-1": "approved"})
+    first, second = told.split("## 2. Send a reply (medium risk)")
+    assert "**Decided** `approved`" in first
+    assert "### What will be done" not in first
+    assert "### What will be done" in second and "Decided" not in second
+
+
 def test_questions_follow_with_what_there_is_to_look_at_and_to_choose() -> None:
     """I1: a question in the same form as the verdicts is shown in full."""
     question = Interaction(

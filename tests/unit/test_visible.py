@@ -168,7 +168,8 @@ def test_no_line_of_a_code_block_runs_out_of_sight(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wide"), [("ab", 2), ("漢字", 4), ("\t", 8), ("\uff26🎉", 4), ("é", 1)]
+    ("text", "wide"),
+    [("ab", 2), ("漢字", 4), ("\t", 8), ("\uff26🎉", 4), ("é", 1), ("⟦a⟧", 5)],
 )
 def test_a_line_is_as_wide_as_it_is_shown(text: str, wide: int) -> None:
     """Neither tabs nor wide letters push the end of a line out of sight."""
