@@ -25,7 +25,7 @@ demo: $(RUN) ## Run the main job here (ANSWERS=approve|edit|reject decides it, T
 	@$(BIN)/placet demo $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(TICKET),--ticket "$$TICKET")
 
 test: .venv/.dev ## Run all tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 check: .venv/.dev ## Check style, types and the import arrow
 	$(BIN)/ruff check

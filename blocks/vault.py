@@ -20,6 +20,10 @@ class Vault:
     def __init__(self, secret_key: str | None) -> None:
         self._secret_key = secret_key
 
+    def check(self) -> None:
+        """`Misconfigured` if there is no key to work with."""
+        _ = self._fernet
+
     def seal(self, text: str) -> str:
         """Encrypt."""
         return self._fernet.encrypt(text.encode()).decode()

@@ -72,6 +72,9 @@ def main() -> None:
 def run(tokens: list[str]) -> int:
     """Run one command; its exit code."""
     as_json = "--json" in tokens
+    if not all(token.isprintable() or "\n" in token for token in tokens):
+        wrong = InvalidInput("An argument holds what is no text.", code="invalid_input")
+        return output.fail(wrong, as_json)
     # Logs go to stderr and only what matters: stdout is the answer.
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     try:

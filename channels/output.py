@@ -18,15 +18,15 @@ from policies.visible import make_visible
 
 
 def document(value: Any) -> None:
-    """Print one JSON document."""
-    json.dump(value, sys.stdout, default=_plain, ensure_ascii=False, indent=2)
+    """Print one JSON document, in ASCII: no character of it acts on a terminal."""
+    json.dump(value, sys.stdout, default=_plain, ensure_ascii=True, indent=2)
     sys.stdout.write("\n")
     sys.stdout.flush()
 
 
 def say(text: str = "") -> None:
-    """Print a line for people."""
-    print(make_visible(text), flush=True)
+    """Print one line for people; a line end in it would forge another."""
+    print(make_visible(text).replace("\n", "⟦U+000A⟧"), flush=True)
 
 
 def warn(text: str) -> None:

@@ -1,5 +1,7 @@
 """A round's form as the RunInput that Prefect shows. Built anew for every pause."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 from prefect.input import RunInput
@@ -9,18 +11,22 @@ from policies import form as forms
 from policies.form import Form, FormItem
 from policies.interaction import Interaction
 from policies.plan import PacketField
+from policies.value import Json
 
 
-def run_input(form: Form, markdown: str) -> type[RunInput]:
+def run_input(
+    form: Form, markdown: str, typed: Mapping[str, Json] = MappingProxyType({})
+) -> type[RunInput]:
     """The form's model. Verdicts, reviewer and code have no default on purpose.
 
     Prefect checks a submitted form against its schema alone, and a field with a default
     may be left out of a raw resume; so what is decided on stands in required choices.
     Fields have no descriptions: each line of a form takes one from the packet above it.
+    `typed` is what was sent with the form before, so that edits need no retyping.
     """
     fields: dict[str, Any] = {}
     for item in form.items:
-        fields |= _item_fields(item)
+        fields |= _item_fields(item, typed)
     for question in form.questions:
         fields[forms.answer_name(question)] = _answer_field(question)
     fields |= _proof_fields(bool(form.items) and not form.editing)
@@ -34,22 +40,23 @@ def run_input(form: Form, markdown: str) -> type[RunInput]:
     return model
 
 
-def _item_fields(item: FormItem) -> dict[str, Any]:
+def _item_fields(item: FormItem, typed: Mapping[str, Json]) -> dict[str, Any]:
     choice = Field(title=f"{item.number}. {item.title}")
     fields: dict[str, Any] = {forms.verdict_name(item): (Literal[item.choices], choice)}
     for field in item.editable if item.editing else ():
-        fields[forms.field_name(item, field)] = _edit_field(item, field)
+        words = forms.filled_with(item, field, typed)
+        fields[forms.field_name(item, field)] = _edit_field(item, field, words)
     return fields
 
 
-def _edit_field(item: FormItem, field: PacketField) -> tuple[Any, Any]:
-    """An edit's field, filled with what is shown.
+def _edit_field(item: FormItem, field: PacketField, words: Json) -> tuple[Any, Any]:
+    """An edit's field, filled with `words`.
 
     Both pages leave a cleared field out, so its absence means empty; a default of the
     model's would put back what was just deleted. The JSON editor is the only field of
     theirs that shows several lines; it takes any text.
     """
-    extra: dict[str, Any] = {"default": field.value}
+    extra: dict[str, Any] = {"default": words}
     if field.multiline:
         extra["format"] = "json-string"
     kind: Any = type(field.value)

@@ -60,17 +60,21 @@ async def wait_for(
     """Wait until the round is over; what is recorded already is never asked again."""
     work = await _read_unread_answers(services, work)
     kind: PauseKind = "hot"
+    typed: dict[str, Json] = {}
     while True:
         work, asking = waiting.next_form(services, work, asked, str(run.id), kind)
         if asking is None:
             return work
+        asking = asking.model_copy(update={"typed": typed})
         values = await _show(services, work, asking, kind, run)
         if values is None:
+            waiting.require_lease(services, work)
             time_is_over = await _make_running(run)
             values = await _stored_answer(asking.pause)
             if time_is_over and values is None and kind == "hot":
                 kind = "suspended" if run.deployed else "long"
         if values is not None:
+            typed = values
             work = waiting.take_answer(services, work, asking.form, values)
             await _forget_answer(asking.pause)
             kind = "hot"
@@ -128,7 +132,7 @@ async def _wake_when_over(
 async def _show_form(
     services: Services, asking: Asking, kind: PauseKind
 ) -> dict[str, Json] | None:
-    model = run_input(asking.form, asking.markdown)
+    model = run_input(asking.form, asking.markdown, asking.typed)
     left = _seconds(services, asking.until, _LONGEST)
     settings = services.settings
     try:

@@ -94,7 +94,7 @@ def _permission(who: Reviewer, gate: Gate) -> str | None:
 
 
 def _own_request(who: Reviewer, gate: Gate) -> str | None:
-    if who.id.lower() != gate.requested_by.lower():
+    if not is_own_request(who.id, gate.requested_by):
         return None
     return f"{who.id} asked for this action"
 
@@ -113,6 +113,11 @@ RULES: tuple[tuple[DenialCode, Check], ...] = (
     ("conflict_of_interest", _own_request),
     ("not_assignee", _assignee),
 )
+
+
+def is_own_request(reviewer: str, requested_by: str) -> bool:
+    """Whether these are one person; ids that differ by case alone are."""
+    return reviewer.lower() == requested_by.lower()
 
 
 def may_decide(who: Reviewer, gate: Gate) -> Denied | None:

@@ -7,6 +7,7 @@ A form is kept short, since Prefect's older page hides the packet behind a tall 
 the fields of an edit come in a second form, after `edit …` was chosen in the first.
 """
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias, cast
 
 from policies import canonical
@@ -81,6 +82,8 @@ class Submission(Value):
     """Whether a choice was sent that is not on this form: of a page gone stale, say."""
     wants_to_edit: str | None = None
     """The item whose fields are wanted in a second form; that decides nothing."""
+    other_edits: bool = False
+    """Whether further items were to be edited, which have to wait their turn."""
 
 
 def form_of(
@@ -123,6 +126,19 @@ def field_name(item: FormItem, field: PacketField) -> str:
     return f"edit_{field.name}_{_plain(item.item)}"
 
 
+def filled_with(item: FormItem, field: PacketField, typed: Mapping[str, Json]) -> Json:
+    """What an edit's field holds at first: its value, or what was `typed` before.
+
+    A slip, such as a wrong code, must not cost a person their words. They are kept for
+    the same version alone, and never where a text area would hide a part of them.
+    """
+    name = field_name(item, field)
+    same = typed.get(verdict_name(item)) in item.choices and name in typed
+    words = "" if same and typed[name] is None else typed.get(name)
+    kept = same and type(words) is type(field.value) and not _hides(words)
+    return words if kept else field.value
+
+
 def answer_name(question: Interaction) -> str:
     """The name of a question's field."""
     return f"answer_{_plain(question.id)}"
@@ -148,6 +164,7 @@ def read_answer(form: Form, values: dict[str, Json]) -> Submission:
             for item in form.items
         ),
         wants_to_edit=wanted[0] if wanted else None,
+        other_edits=len(wanted) > 1,
     )
 
 
@@ -188,6 +205,10 @@ def _plain(name: str) -> str:
 
 def _would_suffer(field: PacketField) -> bool:
     return has_invisible(as_text(field))
+
+
+def _hides(value: Json) -> bool:
+    return isinstance(value, str) and has_invisible(value.replace("\r\n", "\n"))
 
 
 def _text(values: dict[str, Json], name: str) -> str:

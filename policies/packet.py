@@ -146,8 +146,6 @@ def _item(item: PacketItem) -> list[str]:
     parts.append("### What can be edited")
     for field in item.fields:
         parts += _field(field) if field.editable else []
-    version = item.payload.version
-    parts += [f"All of it together is payload v{version}:", fenced(item.payload.hash)]
     return parts
 
 
@@ -166,6 +164,7 @@ def _facts(item: PacketItem) -> list[str]:
         *_fact("**Decide by**", f"{item.deadline:%Y-%m-%d %H:%M} UTC"),
         *_fact("**Lasts**", f"{item.term_seconds // 60} minutes after approval"),
         *_fact("**Item**", item.item),
+        *_fact("**Payload**", item.payload.hash),
     ]
 
 

@@ -35,6 +35,9 @@ def _step(step: Step, *reasons: str, item: str | None = None) -> CallTool:
 
 
 def _before_plan(view: View, adapter: Adapter) -> tuple[Decision, ...]:
+    stopped = (view.state.analysis or {}).get("stopped")
+    if isinstance(stopped, dict):
+        return (Block(reasons=(f"{stopped['step']}: {stopped['why']}",)),)
     done = view.state.completed_steps
     if "validate_request" not in done:
         return (_step("validate_request", "a request is checked before anything else"),)

@@ -1,13 +1,15 @@
 """From a plan's actions to items that people judge, and to new versions of them."""
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from blocks import packets
-from blocks.ledger import facts, items, proposals, rules, verdicts, versions
+from blocks.ledger import facts, items, proposals, rules, sessions, verdicts, versions
+from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item, NewItem
 from blocks.ledger.proposals import Prepared
 from blocks.ledger.versions import Version
-from policies.errors import Conflict, InvalidInput
+from policies.errors import Conflict, InvalidInput, NotFound
 from policies.lifecycle import Event, State
 from policies.plan import Action
 from policies.policy import Policy
@@ -19,25 +21,19 @@ from tasks.work import Made, Work
 
 # How often facts may move between our look and our write before we give up.
 _TRIES = 3
+T = TypeVar("T")
 
 
 def ask_all(services: Services, work: Work) -> Work:
     """Make every action of the plan an item, or renew the items that need it.
 
     Facts are read again first, and once more where they moved in that very moment.
+    Where they no longer allow what was planned, the request is stopped with the reason.
     """
-    for left in reversed(range(_TRIES)):
-        made = _collect(services, work)
-        now = work.model_copy(
-            update={"state": work.state.model_copy(update={"context": made.result})}
-        )
-        try:
-            _ask_plan(services, now)
-        except Conflict as error:
-            if error.code != "facts_moved" or not left:
-                raise
-        else:
-            break
+    try:
+        made = _retried(lambda: _ask_from_present_facts(services, work))
+    except (InvalidInput, NotFound) as error:
+        return working.stop(services, work, "resolve_review", error.message)
     return working.complete(
         services, work, "resolve_review", made.artifacts, context=made.result
     )
@@ -47,19 +43,46 @@ def refresh_items(services: Services, work: Work) -> Work:
     """Give every open item a new version whose facts have moved since it was asked.
 
     A reviewer would otherwise be shown, and refused, what can no longer be approved.
+    The same work comes back where nothing has moved.
     """
-    if not any(
-        _has_moved(services, work, item) for item in _open_items(services, work)
-    ):
+    moved = [i for i in _open_items(services, work) if _has_moved(services, work, i)]
+    if not moved:
         return work
+    try:
+        return _retried(lambda: _refresh(services, work, moved))
+    except (InvalidInput, NotFound) as error:
+        for item in moved:
+            _give_up(services, item, error.message)
+        return working.reload(services, work.held)
+
+
+def _retried(attempt: Callable[[], T]) -> T:
+    for left in reversed(range(_TRIES)):
+        try:
+            return attempt()
+        except Conflict as error:
+            if error.code != "facts_moved" or not left:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _ask_from_present_facts(services: Services, work: Work) -> Made:
+    made = _collect(services, work)
+    now = {"state": work.state.model_copy(update={"context": made.result})}
+    _ask_plan(services, work.model_copy(update=now))
+    return made
+
+
+def _refresh(services: Services, work: Work, moved: list[Item]) -> Work:
     made = _collect(services, work)
     with services.ledger.write() as tx:
         for artifact in made.artifacts:
             proposals.record_artifact(tx, artifact)
-        work = working.save_in(tx, work, context=made.result)
-    for item in _open_items(services, work):
-        if _has_moved(services, work, item):
-            ask_again(services, work, item, Event.EDIT)
+        present = sessions.load(tx, work.workflow).revision
+        held = work.held.model_copy(update={"revision": present})
+        work = working.save_in(tx, working.read(tx, held), context=made.result)
+    for item in moved:
+        ask_again(services, work, item, Event.EDIT)
     return work
 
 
@@ -95,7 +118,7 @@ def _ask_first(
         action.confidence,
     )
     with services.ledger.write() as tx:
-        policy = rules.in_force(tx)
+        policy = _same_policy(tx, policy)
         first = proposals.bind(
             tx,
             work.session,
@@ -123,9 +146,16 @@ def ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
     try:
         _ask_again(services, work, item, event)
     except InvalidInput as error:
-        reason = f"no valid version can be made from present facts: {error.message}"
-        with services.ledger.write() as tx:
-            items.cancel_one(tx, items.load(tx, item.id), "system", reason)
+        _give_up(services, item, error.message)
+
+
+def _give_up(services: Services, item: Item, why: str) -> None:
+    """Cancel an item of which no valid version can be made, unless it was decided."""
+    reason = f"no valid version can be made from present facts: {why}"
+    with services.ledger.write() as tx:
+        present = items.load(tx, item.id, lock=True)
+        if (present.state, present.version) == (item.state, item.version):
+            items.cancel_one(tx, present, "system", reason)
 
 
 def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
@@ -153,7 +183,10 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
         if (present.state, present.version) != (item.state, item.version):
             # Somebody decided meanwhile: that stands, and is looked at next.
             return
-        policy = rules.in_force(tx)
+        policy = _same_policy(tx, policy)
+        # A person's edit has raised it, maybe: new facts do not talk it down.
+        risk = verdicts.not_lower(present, prepared.risk)
+        prepared = prepared.model_copy(update={"risk": risk})
         new = proposals.bind(
             tx,
             work.session,
@@ -170,6 +203,14 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
         items.add_version(tx, present, event, new, policy)
 
 
+def _same_policy(tx: Transaction, judged_by: Policy) -> Policy:
+    """The policy in force; `Conflict` (facts_moved) if another judged the risk."""
+    policy = rules.in_force(tx)
+    if policy.gate_version != judged_by.gate_version:
+        raise Conflict("The policy has changed meanwhile.", code="facts_moved")
+    return policy
+
+
 def _open_items(services: Services, work: Work) -> tuple[Item, ...]:
     with services.ledger.read() as tx:
         found = items.of_workflow(tx, work.workflow)
@@ -181,6 +222,10 @@ def _has_moved(services: Services, work: Work, item: Item) -> bool:
     with services.ledger.read() as tx:
         snapshot = versions.load(tx, item.id, item.version).snapshot
     stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
+    if stored.payload_hash != snapshot.payload.hash:
+        # Nobody can be shown what to decide on; it must not hold up the others.
+        _give_up(services, item, "its stored payload was altered: an alarm")
+        return False
     with services.ledger.read() as tx:
         return facts.has_moved(tx, work.session, item, snapshot, stored, domain)
 

@@ -7,6 +7,7 @@ from blocks.ledger.claims import Claim, Result
 from policies.canonical import canonical_bytes
 from policies.errors import PlacetError, Refused
 from policies.state import ExecutionResult, Step
+from policies.steps import APPROVED
 from policies.value import Json
 from tasks import work as working
 from tasks.opening import owner, tools_of
@@ -35,7 +36,10 @@ def _claim(services: Services, work: Work, item_id: str) -> Claim | None:
     stored = facts.read_stored(services.artifacts, domain.adapter, version.snapshot)
     with services.ledger.write() as tx:
         sessions.renew(tx, work.workflow, work.held.token, seconds)
-        item = items.load(tx, item_id, lock=True)
+        seen, item = item, items.load(tx, item_id, lock=True)
+        if item.version != seen.version or item.state in APPROVED:
+            # Withdrawn, edited or decided again meanwhile: that is looked at next.
+            return None
         snapshot = versions.load(tx, item_id, item.version).snapshot
         existing = claims.find(tx, snapshot.scope, snapshot.key)
         if existing is not None and existing.state == "claimed":
@@ -90,6 +94,21 @@ def _lost(services: Services, claim: Claim, detail: str) -> Result:
     return Result(
         outcome="unknown", detail=detail, artifact=kept, provider_ref=claim.key
     )
+
+
+def fill_in(services: Services, work: Work) -> Work:
+    """Note results that a process recorded and did not live to note in the state."""
+    noted = {done.operation for done in work.state.execution_result}
+    with services.ledger.read() as tx:
+        found = [
+            claim
+            for item in items.of_workflow(tx, work.workflow)
+            for claim in claims.of_item(tx, item.id)
+        ]
+    for claim in found:
+        if claim.key not in noted:
+            work = _note_execution(services, work, claim)
+    return work
 
 
 def _note_execution(services: Services, work: Work, claim: Claim) -> Work:

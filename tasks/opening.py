@@ -71,6 +71,7 @@ def open_session(
 
 def check_services(services: Services, domain: str) -> None:
     """`Misconfigured` if this process could not carry a request to its end."""
+    services.vault.check()
     for name in find_domain(domain).needs:
         getattr(services, name)
 

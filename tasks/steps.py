@@ -10,6 +10,7 @@ from prefect.cache_policies import NO_CACHE
 
 from blocks.ledger import audit, proposals, sessions
 from policies.decision import Block, Complete, Fail
+from policies.errors import NotFound
 from policies.state import SessionStatus
 from tasks import asking, executing
 from tasks import work as working
@@ -40,7 +41,10 @@ def validate_request(services: Services, work: Work) -> Work:
 @_step
 def collect_context(services: Services, work: Work) -> Work:
     """Read the facts that a draft is made from, and keep them as evidence."""
-    made = tools_of(services, work.session.domain).collect_context(services, work)
+    try:
+        made = tools_of(services, work.session.domain).collect_context(services, work)
+    except NotFound as error:
+        return working.stop(services, work, "collect_context", error.message)
     return working.complete(
         services, work, "collect_context", made.artifacts, context=made.result
     )
@@ -91,6 +95,7 @@ def close_request(
 ) -> Work:
     """End the session with what it came to."""
     status: SessionStatus = decision.outcome
+    work = executing.fill_in(services, work)
     work = working.complete(services, work, "close_request")
     with services.ledger.write() as tx:
         held = sessions.close(tx, work.held, status, decision.reasons)

@@ -45,6 +45,8 @@ class Asking(Value):
     pause: PauseRow
     until: datetime | None
     """When something that is asked runs out of time."""
+    typed: dict[str, Json] = {}  # noqa: RUF012 (pydantic copies it)
+    """What was sent with the form before: what is not taken is not lost either."""
 
 
 def next_form(
@@ -62,10 +64,14 @@ def next_form(
             work = working.read(tx, work.held)
             standing = rounds.standing(tx, work.session)
         if standing == "settled":
-            return _resume(services, work), None
-        if standing == "open":
+            resumed = _resume(services, work)
+            if resumed is not None:
+                return resumed, None
+            continue
+        renewed = refresh_items(services, work)
+        if standing == "open" and renewed is work:
             return work, _ask(services, work, flow_run_id, kind)
-        work = _open(services, refresh_items(services, work), asked)
+        work = _open(services, renewed, asked)
 
 
 def take_answer(
@@ -91,6 +97,10 @@ def take_answer(
                 work = refresh_items(services, work)
             notice = "\n".join(_words(form, r) for r in outcome.refusals)
             kept = form.items[0].item if form.editing else None
+    if said.other_edits:
+        notice = (
+            f"{notice}\nOne edit at a time: choose the next one after this.".strip()
+        )
     return _show_next(services, work, notice, said.wants_to_edit or kept)
 
 
@@ -109,6 +119,7 @@ def _show_next(
     services: Services, work: Work, notice: str, editing: str | None
 ) -> Work:
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         rounds.set_next_form(tx, work.workflow, notice=notice, editing=editing)
     return work
 
@@ -127,18 +138,24 @@ def take_stored_answer(
     return work
 
 
+def require_lease(services: Services, work: Work) -> None:
+    """`Superseded` if another process works on this by now: then the run is theirs."""
+    with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
+
+
 def is_over(services: Services, work: Work) -> bool:
-    """Whether nothing is waited for here any more: decided, changed, taken over."""
+    """Whether nothing is waited for here any more, and we are to go on."""
     with services.ledger.read() as tx:
         session = sessions.load(tx, work.workflow)
-        if session.lease_token != work.held.token:
-            return True
-        return rounds.standing(tx, session) != "open"
+        ours = session.lease_token == work.held.token
+        return ours and rounds.standing(tx, session) != "open"
 
 
 def end_pause(services: Services, work: Work, pause: PauseRow) -> None:
     """Note that a pause is over and its form was read."""
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         rounds.end_pause(tx, work.workflow, pause.key)
 
 
@@ -190,6 +207,10 @@ def _open(services: Services, work: Work, asked: tuple[Interaction, ...]) -> Wor
     shown = packets.build(services.artifacts, domain, rows)
     kept = services.artifacts.put(canonicalise(shown), "packet")
     with services.ledger.write() as tx:
+        now = items.lock_open(tx, work.workflow)
+        if now != [(item.id, item.version) for item, _ in rows.items]:
+            # Decided or edited meanwhile: what is shown must be what is asked.
+            return working.read(tx, work.held)
         held, _ = rounds.open_round(tx, work.held, asked, kept)
         opened = working.read(tx, held)
         return working.save_in(tx, opened, review_packet=shown)
@@ -211,25 +232,37 @@ def _ask(services: Services, work: Work, flow_run_id: str, kind: PauseKind) -> A
     )
 
 
-def _resume(services: Services, work: Work) -> Work:
-    """Take the round's slot with its outcome and go on, once."""
+def _resume(services: Services, work: Work) -> Work | None:
+    """Take the round's slot with its outcome and go on, once.
+
+    None where something was decided while we looked: then the look is too old.
+    """
     domain = services.domains[work.session.domain]
     with services.ledger.read() as tx:
         approved = [
-            (item.id, versions.load(tx, item.id, item.version).snapshot)
+            (item, versions.load(tx, item.id, item.version).snapshot)
             for item in items.of_workflow(tx, work.workflow)
             if item.state == State.APPROVED
         ]
     stored: dict[str, Stored] = {
-        item: facts.read_stored(services.artifacts, domain.adapter, snapshot)
+        resumes.seen_as(item): facts.read_stored(
+            services.artifacts, domain.adapter, snapshot
+        )
         for item, snapshot in approved
     }
     pending = work.session.pending
     assert pending is not None
-    with services.ledger.write() as tx:
-        questions.lapse(tx, work.workflow, also_untimed=True)
-        session = sessions.load(tx, work.workflow)
-        binding = resumes.claim_or_get(tx, work.held, session, pending, domain, stored)
+    try:
+        with services.ledger.write() as tx:
+            questions.lapse(tx, work.workflow, also_untimed=True)
+            session = sessions.load(tx, work.workflow)
+            binding = resumes.claim_or_get(
+                tx, work.held, session, pending, domain, stored
+            )
+    except Conflict as error:
+        if error.code == "facts_moved":
+            return None
+        raise
     if isinstance(binding, resumes.SlotTaken):
         raise Conflict(
             f"Round {binding.interrupt} was resumed with another outcome.",

@@ -73,6 +73,14 @@ def save_in(tx: Transaction, work: Work, **results: Any) -> Work:
     return work.model_copy(update={"held": held, "state": state})
 
 
+def stop(services: Services, work: Work, step: Step, why: str) -> Work:
+    """End a request that cannot go on: nothing that was asked of it is executed."""
+    with services.ledger.write() as tx:
+        items.cancel(tx, work.workflow, "system", why)
+        stopped: dict[str, Json] = {"step": step, "why": why}
+        return save_in(tx, work, analysis={"stopped": stopped})
+
+
 def complete(
     services: Services,
     work: Work,

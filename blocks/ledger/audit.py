@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import bindparam, insert, select, union, update
 
-from blocks.ledger.tables import AuditEvent, AuditHead
+from blocks.ledger.tables import AuditEvent, AuditHead, WorkflowSession
 from policies import canonical
 from policies.errors import Conflict
 from policies.value import Json, Value
@@ -149,7 +149,10 @@ def events(tx: Transaction, chain: str) -> Iterator[Event]:
 def verify(tx: Transaction) -> tuple[int, Fault | None]:
     """How many events there are, and the first one that is not as it was written."""
     count = 0
-    chains = union(select(AuditHead.chain), select(AuditEvent.chain))
+    # A request without a trail has lost it, its head included.
+    chains = union(
+        select(AuditHead.chain), select(AuditEvent.chain), select(WorkflowSession.id)
+    )
     for chain in sorted(row.chain for row in tx.all(chains)):
         checked, fault = _verify_chain(tx, chain)
         count += checked

@@ -47,6 +47,7 @@ _FINISH = _MOVE.values(finished_at=bindparam("at"))
 _TAKE_OVER = _MOVE.values(
     token=ExecutionClaim.token + 1,
     owner=bindparam("new_owner"),
+    session_token=bindparam("new_session_token"),
     lease_until=bindparam("until"),
 )
 _EVENT: dict[Outcome, Event] = {
@@ -74,6 +75,7 @@ class Claim(Value):
     state: ClaimState
     owner: str
     token: int
+    session_token: int
     claimed_at: datetime
 
 
@@ -126,6 +128,7 @@ def claim(
         "state": "claimed",
         "owner": owner,
         "token": 1,
+        "session_token": sessions.load(tx, item.workflow).lease_token,
         "lease_until": tx.now + timedelta(seconds=seconds),
         "claimed_at": tx.now,
     }
@@ -144,6 +147,7 @@ def take_over(tx: Transaction, old: Claim, owner: str, seconds: float) -> Claim:
         **_key(old, "claimed"),
         "to_state": "claimed",
         "new_owner": owner,
+        "new_session_token": sessions.load(tx, old.workflow).lease_token,
         "until": tx.now + timedelta(seconds=seconds),
     }
     if not tx.wrote(_TAKE_OVER, values):
@@ -164,6 +168,9 @@ def dispatch(
 
     None lets the caller send; after that, no record of a result means "not known".
     """
+    present = sessions.load(tx, held.workflow, lock=True)
+    if present.lease_token != held.session_token:
+        raise Superseded(f"Another process works on {held.workflow} now.")
     item = items.load(tx, held.item, lock=True)
     snapshot = versions.load(tx, item.id, held.version).snapshot
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
@@ -238,6 +245,13 @@ def execution_of(tx: Transaction, claim_id: str) -> dict[str, Any] | None:
     query = select(Execution).where(Execution.claim == claim_id)
     row = tx.run(query.order_by(Execution.at.desc()).limit(1)).first()
     return None if row is None else row._asdict()
+
+
+def of_item(tx: Transaction, item: str) -> tuple[Claim, ...]:
+    """An item's claims, the first one first."""
+    query = select(ExecutionClaim).where(ExecutionClaim.item == item)
+    rows = tx.all(query.order_by(ExecutionClaim.claimed_at, ExecutionClaim.id))
+    return tuple(_claim(row) for row in rows)
 
 
 def executions_of(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:

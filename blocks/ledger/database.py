@@ -176,8 +176,12 @@ def make_engine(url: str) -> Engine:
         return _sqlite(parsed)
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
+    # An error that quotes its parameters would quote people's texts.
     return create_engine(
-        parsed, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+        parsed,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 10},
+        hide_parameters=True,
     )
 
 
@@ -202,7 +206,9 @@ def _parse(url: str) -> URL:
 def _sqlite(url: URL) -> Engine:
     if url.database and url.database != ":memory:":
         _make_folder(Path(url.database).parent)
-    engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS})
+    engine = create_engine(
+        url, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True
+    )
     event.listen(engine, "connect", _on_sqlite_connect)
     event.listen(engine, "begin", _on_sqlite_begin)
     return engine

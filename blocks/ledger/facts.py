@@ -43,7 +43,7 @@ _NEWEST = (
     .limit(1)
 )
 _VERDICTS = (
-    select(Verdict.reviewer, Verdict.verdict, Verdict.expires_at)
+    select(Verdict.reviewer, Verdict.verdict, Verdict.expires_at, Verdict.at)
     .where(Verdict.item == bindparam("item"), Verdict.version == bindparam("version"))
     .order_by(Verdict.seq)
 )
@@ -165,15 +165,19 @@ def standing_of(tx: Transaction, item: Item) -> Standing:
     Any other verdict voids those before it. While a quorum is still open, an approval
     whose term is over counts no more and can be given again.
     """
-    approving: dict[str, datetime | None] = {}
+    approving: dict[str, datetime] = {}
     for row in tx.all(_VERDICTS, {"item": item.id, "version": item.version}):
-        if row.verdict != "approved":
-            approving.clear()
-        elif item.state not in OPEN or row.expires_at > tx.now:
+        # What had ended when the next one spoke was never a part of the quorum.
+        approving = {who: end for who, end in approving.items() if end > row.at}
+        if row.verdict == "approved":
             approving[row.reviewer] = row.expires_at
-    ends = [end for end in approving.values() if end is not None]
+        else:
+            approving.clear()
+    if item.state in OPEN:
+        approving = {who: end for who, end in approving.items() if end > tx.now}
     return Standing(
-        reviewers=tuple(sorted(approving)), expires_at=min(ends, default=None)
+        reviewers=tuple(sorted(approving)),
+        expires_at=min(approving.values(), default=None),
     )
 
 

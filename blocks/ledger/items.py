@@ -160,6 +160,12 @@ def of_workflow(tx: Transaction, workflow: str) -> tuple[Item, ...]:
     return tuple(_item(row) for row in tx.all(_OF_WORKFLOW, {"workflow": workflow}))
 
 
+def lock_open(tx: Transaction, workflow: str) -> list[tuple[str, int]]:
+    """Keep others from deciding a workflow's open items; their ids and versions."""
+    locked = (load(tx, i.id, lock=True) for i in of_workflow(tx, workflow))
+    return [(i.id, i.version) for i in locked if i.state in lifecycle.OPEN]
+
+
 def in_order(tx: Transaction, state: str | None, risk: str | None) -> tuple[Item, ...]:
     """Open items, or those in one state, by risk, deadline and action type."""
     wanted = ItemTable.state.in_(lifecycle.OPEN)

@@ -6,6 +6,7 @@ proves; so is a wrong code, which is why proofs answer with `Denied` and do not 
 
 import hashlib
 import hmac
+import re
 import secrets
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
@@ -23,6 +24,7 @@ from policies.policy import Role
 from policies.value import Value
 
 # Actors of our own: a person of that name could not be told from them.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 _RESERVED = frozenset({"policy", "system", "agent"})
 STEP_SECONDS = 30
 # One step before and after: phones' clocks are rarely exact.
@@ -72,6 +74,12 @@ def add(
             f"{reviewer!r} cannot be a reviewer's id.",
             hint="Use letters, digits, hyphens and dots.",
         )
+    for word in (tenant, *permissions):
+        if not _NAME.fullmatch(word):
+            raise InvalidInput(
+                f"{word!r} cannot be the name of a tenant or permission.",
+                hint="Use letters, digits, dots, hyphens and underscores.",
+            )
     if reviewer.lower() in _RESERVED:
         raise InvalidInput(
             f"{reviewer!r} is a name of the product's own in its records.",
@@ -173,7 +181,8 @@ def prove(
 
 def re_encrypt(tx: Transaction, old: Vault, new: Vault, actor: str) -> int:
     """Encrypt every seed with a new key; how many there were."""
-    rows = tx.all(select(Credential.reviewer, Credential.seed))
+    query = select(Credential.reviewer, Credential.seed)
+    rows = tx.all(query.with_for_update() if tx.locks_rows else query)
     for row in rows:
         seed = new.seal(old.open(row.seed))
         of = update(Credential).where(Credential.reviewer == row.reviewer)

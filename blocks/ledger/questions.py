@@ -145,8 +145,8 @@ def lapse(tx: Transaction, workflow: str, *, also_untimed: bool = False) -> None
         asked = Interaction.model_validate(row.question)
         ends = interaction.lapses_at(asked, row.asked_at)
         over = ends is not None and tx.now >= ends
-        if not asked.required and (over or also_untimed):
-            _settle(tx, workflow, asked.id, "lapsed", {})
+        may_lapse = not asked.required and (over or also_untimed)
+        if may_lapse and _settle(tx, workflow, asked.id, "lapsed", {}):
             audit.append(tx, workflow, "interaction_lapsed", interaction=asked.id)
 
 

@@ -18,7 +18,7 @@ from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Pending, Session
 from blocks.ledger.tables import ResumeBinding, Verdict
 from policies import canonical
-from policies.errors import Superseded
+from policies.errors import Conflict, Superseded
 from policies.guard import Executable
 from policies.lifecycle import Event, State
 from policies.state import RequestState
@@ -82,8 +82,16 @@ def claim_or_get(
     if tx.inserted(ResumeBinding, row):
         for item in items.of_workflow(tx, held.workflow):
             if item.state == State.APPROVED and not item.held:
-                _claim_item(tx, session, item, domain, stored[item.id])
+                seen = stored.get(seen_as(item))
+                if seen is None:
+                    raise Conflict("It was decided meanwhile.", code="facts_moved")
+                _claim_item(tx, session, item, domain, seen)
     return _get(tx, held, pending, outcome)
+
+
+def seen_as(item: Item) -> str:
+    """The name under which what was read of an item is handed to `claim_or_get`."""
+    return f"{item.id} v{item.version}"
 
 
 def is_overtaken(tx: Transaction, workflow: str, pending: Pending) -> bool:

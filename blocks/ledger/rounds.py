@@ -117,7 +117,7 @@ def set_next_form(
     next_form = {"notice": notice, "editing": editing}
     noted = session.pending.model_copy(update=next_form)
     of = update(WorkflowSession).where(
-        WorkflowSession.id == workflow, WorkflowSession.round == session.round
+        WorkflowSession.id == workflow, WorkflowSession.revision == session.revision
     )
     tx.run(of.values(pending=noted.model_dump(mode="json")))
 

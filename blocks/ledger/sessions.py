@@ -84,6 +84,7 @@ class Session(Value):
 
 
 _BY_ID = select(WorkflowSession).where(WorkflowSession.id == bindparam("id"))
+_LOCKED_BY_ID = _BY_ID.with_for_update()
 _HELD = (
     WorkflowSession.id == bindparam("of"),
     WorkflowSession.lease_token == bindparam("held_token"),
@@ -134,9 +135,10 @@ def check_same(
         raise _other_request(request_id)
 
 
-def load(tx: Transaction, workflow: str) -> Session:
-    """A session by its id, or `NotFound`."""
-    row = tx.one(_BY_ID, {"id": workflow})
+def load(tx: Transaction, workflow: str, *, lock: bool = False) -> Session:
+    """A session by its id, or `NotFound`; `lock` keeps others from taking its lease."""
+    query = _LOCKED_BY_ID if lock and tx.locks_rows else _BY_ID
+    row = tx.one(query, {"id": workflow})
     if row is None:
         raise NotFound(f"There is no workflow {workflow}.")
     return _session(row)

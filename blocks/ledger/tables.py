@@ -268,6 +268,7 @@ class ExecutionClaim(Base):
     state: Mapped[str]
     owner: Mapped[str]
     token: Mapped[int]
+    session_token: Mapped[int]
     lease_until: Mapped[datetime]
     claimed_at: Mapped[datetime]
     dispatched_at: Mapped[datetime | None]

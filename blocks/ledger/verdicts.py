@@ -19,7 +19,7 @@ from blocks.ledger.items import Item
 from blocks.ledger.proposals import Prepared
 from blocks.ledger.sessions import Session
 from blocks.ledger.tables import Verdict
-from policies import risk
+from policies import access, risk
 from policies.access import Channel, Reviewer
 from policies.lifecycle import Event, State
 from policies.plan import ItemVerdict
@@ -216,6 +216,10 @@ def not_lower(item: Item, found: Risk) -> Risk:
     return Risk(level=item.risk_level, reasons=item.risk_reasons)
 
 
+def _is_own(item: Item, acting: Acting) -> bool:
+    return access.is_own_request(acting.who.id, item.requested_by)
+
+
 def _write(
     tx: Transaction,
     item: Item,
@@ -235,7 +239,7 @@ def _write(
             "reviewer": acting.who.id,
             "role": acting.who.role,
             "on_behalf_of": None,
-            "conflict_of_interest": acting.who.id == item.requested_by,
+            "conflict_of_interest": _is_own(item, acting),
             "method": acting.channel.method,
             "channel": acting.channel.name,
             "reason": reason.strip(),
@@ -279,7 +283,7 @@ def _said(item: Item, acting: Acting, decision: str, reason: str) -> dict[str, A
     return {
         "decision_id": decision,
         "role": acting.who.role,
-        "conflict_of_interest": acting.who.id == item.requested_by,
+        "conflict_of_interest": _is_own(item, acting),
         "method": acting.channel.method,
         "channel": acting.channel.name,
         "reason": reason.strip(),

@@ -160,8 +160,14 @@ def _put_customer(tx: Transaction, record: CustomerRecord) -> None:
         email = {"customer": record.id, "address": record.email, "version": 1}
         tx.run(insert(CustomerEmail), email)
         return
-    known = tx.one(_CUSTOMERS.where(Customer.id == record.id))
-    if known is not None and known.address != record.email:
+    mine = _CUSTOMERS.where(Customer.id == record.id, Customer.tenant == record.tenant)
+    known = tx.one(mine)
+    if known is None or known.name != record.name:
+        raise Conflict(
+            f"Customer {record.id} is there already, as somebody else.",
+            code="already_exists",
+        )
+    if known.address != record.email:
         change_address(tx, record.id, record.email)
 
 

@@ -40,7 +40,7 @@ def actor(serving: Service, admin: str | None) -> str:
     record says so by its prefix.
     """
     if admin is None:
-        return f"shell:{getpass.getuser()}"
+        return f"shell:{_account()}"
     services = serving.services
     with services.ledger.write() as tx:
         who = people.prove(tx, services.vault, admin, token())
@@ -51,10 +51,19 @@ def actor(serving: Service, admin: str | None) -> str:
     return who.id
 
 
+def _account() -> str:
+    """The shell's account; a container's may have a number and no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
+
+
 def read_json_file(path: Path) -> Json:
     """A file's strict JSON; the message names the file and the place."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(canonical.MAX_BYTES + 1)
     except OSError as error:
         raise InvalidInput(
             f"{path} cannot be read: {error.strerror}.", code="unreadable_file"

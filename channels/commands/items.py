@@ -32,6 +32,12 @@ def queue(
     risk
         Only items of this level.
     """
+    if state is not None and state not in set(State):
+        raise InvalidInput(
+            f"{state!r} is not a state of an item.",
+            code="unknown_state",
+            hint=f"One of: {', '.join(State)}.",
+        )
     found = service().queue(state, risk)
     if json:
         output.document({"items": found})

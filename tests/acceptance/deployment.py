@@ -82,9 +82,11 @@ def scheduled_runs(installation: Installation, number: int) -> list[PrefectRun]:
     return runs if len(runs) == number else []
 
 
-def register_blocks(installation: Installation) -> None:
-    """`prefect block register -m blocks`, from anywhere."""
+def register_blocks(installation: Installation) -> set[str]:
+    """`prefect block register -m blocks`, from anywhere; the types that there are."""
     _prefect(installation, "block", "register", "-m", "blocks", cwd=installation.folder)
+    found = installation.api.post("/block_types/filter", json={}).json()
+    return {str(kind["slug"]) for kind in found}
 
 
 def _prefect(installation: Installation, *tokens: str, cwd: Path = ROOT) -> None:

@@ -47,7 +47,8 @@ class PrefectUI(ABC):
 
     def open_resume_form(self, run_id: UUID | str) -> None:
         """Open the run's page and its form; the run must be paused."""
-        self.page.goto(f"{self.url}{self.path}/runs/flow-run/{run_id}")
+        address = f"{self.url}{self.path}/runs/flow-run/{run_id}"
+        self.page.goto(address, wait_until="commit")
         self._ask_for_form()
         self.form.locator(self.titles).first.wait_for()
         # The new page brings the packet later than the form.
@@ -86,6 +87,10 @@ class PrefectUI(ABC):
             self.page.locator(self.options).get_by_text(str(value), exact=True).click()
             self._wait_until_closed()
 
+    def scroll_to(self, title: str) -> None:
+        """Bring one field into sight."""
+        self._field(title).scroll_into_view_if_needed()
+
     def submit(self) -> bool:
         """Press the button: True once the server took the answer, False if refused."""
         answer = self._press()
@@ -116,8 +121,8 @@ class PrefectUI(ABC):
         return parts
 
     def screenshot(self, path: Path) -> None:
-        """Keep what the page looks like now."""
-        self.page.screenshot(path=path)
+        """Keep what the page looks like now, once nothing moves."""
+        self.page.screenshot(path=path, animations="disabled")
 
     def _press(self) -> Response:
         self._forget_toasts()
@@ -185,7 +190,8 @@ class OldPrefectUI(PrefectUI):
 
     def _ends_the_attempt(self, response: Response) -> bool:
         if response.url.endswith("/ui/schemas/validate"):
-            return json.loads(response.text())["valid"] is False
+            said = json.loads(response.text())
+            return response.status == BUSY or said.get("valid") is False
         return response.url.endswith("/resume")
 
 

@@ -6,10 +6,13 @@ import json
 from typing import Any
 
 from blocks import packets
+from blocks.ledger.items import Item
 from policies import canonical
 from policies.plan import PlanReviewResult, VerdictWord
 from policies.value import Json
 from tasks.work import Work
+from tests.acceptance.installation import Installation
+from tests.acceptance.requests_under_way import Carrier
 from tests.acceptance.shell import Shell
 from tests.smtp_server import RecordingServer
 from tests.world import World
@@ -134,6 +137,24 @@ def test_what_is_decided_for_a_whole_plan_is_executed_for_each(
     ]
 
 
+def test_a_running_plan_goes_on_with_what_was_approved_of_it(carrier: Carrier) -> None:
+    """L10, L12: decided by the command while the flow waits at its form."""
+    request = carrier.start("Ada Lindqvist", "Bo Ek", "Cy Falk")
+    assert len(request.form().verdicts) == 3
+    installation = carrier.installation
+    words = dict(zip(request.items, ("approve", "reject", "approve"), strict=True))
+    said = [spoken(installation, item, word) for item, word in words.items()]
+    file = installation.folder / "review.json"
+    file.write_text(json.dumps({"verdicts": said}))
+    someone = installation.add_reviewer()
+
+    decide = ("decide-plan", request.workflow, str(file), "--as", someone.id)
+    assert installation.command(*decide, by=someone).code == 0
+
+    assert request.ended() == "completed"
+    assert request.mails == [request.mail_of(item=0), request.mail_of(item=2)]
+
+
 def test_a_plan_is_decided_as_a_whole_or_not_at_all(shell: Shell) -> None:
     """W4: `placet decide-plan` without an item, or with a stale one, records none."""
     world = shell.world
@@ -172,6 +193,13 @@ def test_a_question_is_answered_once_and_with_what_is_offered(shell: Shell) -> N
         "already_answered",
     )
     assert shell.refused(*topic[:2], "none", "x", "--as", "ada", by="ada")[0] == 4
+
+
+def spoken(installation: Installation, item: Item, word: str) -> dict[str, Json]:
+    """A verdict on an item as it is now, for a review's file."""
+    digest = installation.version(item).snapshot.digest
+    seen: dict[str, Json] = {"version": item.version, "snapshot": digest}
+    return {"item": item.id, "verdict": word, "reason": "because", **seen}
 
 
 def payload(world: World, work: Work) -> dict[str, Json]:

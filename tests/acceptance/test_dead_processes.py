@@ -20,6 +20,7 @@ from tests.smtp_server import RecordingServer
 def test_a_killed_request_says_so_and_goes_on_when_it_is_resumed(
     installation: Installation,
 ) -> None:
+    """L8, W4: kill -9 of a local process, a verdict, `placet resume`."""
     process, workflow = waiting(installation, "killed")
     process.kill()
     too_early = installation.command("resume", workflow)
@@ -38,6 +39,7 @@ def test_a_killed_request_says_so_and_goes_on_when_it_is_resumed(
 def test_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
     deployed: Installation,
 ) -> None:
+    """L8, W5: kill -9 of a worker's process; its run is run again."""
     deployed.add_ticket("crashed")
     workflow, _ = deployed.submit("crashed", "crashed")
     deployed.wait_until_asked(workflow)
@@ -61,6 +63,7 @@ def test_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
 def test_a_form_that_nobody_has_read_is_read_when_the_request_goes_on(
     installation: Installation,
 ) -> None:
+    """L8: killed after Prefect took the form and before the ledger had it."""
     process, workflow = waiting(installation, "unread")
     ada = installation.add_reviewer("ada")
     process.stop()
@@ -87,6 +90,7 @@ def test_a_form_that_nobody_has_read_is_read_when_the_request_goes_on(
 def test_of_two_that_resume_a_request_one_works_and_the_other_says_why_not(
     installation: Installation,
 ) -> None:
+    """C22 of the field failures: anybody may go on, but one at a time."""
     installation.add_ticket("both")
     workflow = open_only(installation, "both")
 
@@ -104,6 +108,7 @@ def test_of_two_that_resume_a_request_one_works_and_the_other_says_why_not(
 def test_a_superseded_process_changes_and_sends_nothing(
     installation: Installation,
 ) -> None:
+    """B2 of the field failures: a ghost that comes back is fenced off."""
     ghost, workflow = waiting(installation, "ghost")
     old_run = installation.run_of(workflow)
     old_form = old_run.form()
@@ -130,6 +135,7 @@ def test_a_superseded_process_changes_and_sends_nothing(
 def test_a_wait_outlives_a_restart_of_the_prefect_server(
     prefect_server: LocalServer, tmp_path: Path, sqlite_template: Path
 ) -> None:
+    """L8: nothing is looked up in the memory of a server."""
     shutil.copyfile(sqlite_template, tmp_path / "placet.db")
     home = copy_server(prefect_server, tmp_path / "server")
     with LocalServer(home) as server, RecordingServer() as smtp:

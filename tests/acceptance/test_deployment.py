@@ -25,12 +25,19 @@ from tests.acceptance.installation import Installation
 from tests.acceptance.processes import is_gone
 from tests.smtp_server import RecordingServer
 
+BLOCKS = {
+    "placet-ledger",
+    "placet-mail-server",
+    "placet-drafting-model",
+    "placet-workflow-model",
+}
 SHORT_WINDOW = {"PLACET_HOT_PAUSE_SECONDS": "1"}
 
 
 def test_a_submitted_request_is_sent_once_it_is_approved(
     deployed: Installation,
 ) -> None:
+    """W4, W5: `placet submit`, a worker of a process pool, Prefect's own form."""
     deployed.add_ticket("submitted")
     said = deployed.start(
         "submit", "support_email", deployed.write_request("submitted")
@@ -51,6 +58,7 @@ def test_a_submitted_request_is_sent_once_it_is_approved(
 def test_the_same_request_id_is_one_request_and_one_mail(
     deployed: Installation,
 ) -> None:
+    """W5, X1: submitted twice, and run once more under the same id."""
     deployed.add_ticket("twice")
     first = deployed.submit("twice", request_id="twice-1")
     again = deployed.submit("twice", request_id="twice-1")
@@ -65,6 +73,7 @@ def test_the_same_request_id_is_one_request_and_one_mail(
 
 
 def test_a_schedule_makes_a_new_request_at_each_run(deployed: Installation) -> None:
+    """W5: each scheduled run is a request of its own."""
     deployed.add_ticket("scheduled")
     schedule_runs(deployed, "scheduled", 2)
 
@@ -80,6 +89,7 @@ def test_a_schedule_makes_a_new_request_at_each_run(deployed: Installation) -> N
 def test_a_suspended_run_holds_no_process_and_goes_on_when_decided(
     deployed: Installation,
 ) -> None:
+    """L8, L12, W5: decided at the form, and by the command; both are sent once."""
     by_form, by_command = suspended(deployed, "by-form", "by-command")
     ada = deployed.add_reviewer()
 
@@ -96,7 +106,8 @@ def test_a_suspended_run_holds_no_process_and_goes_on_when_decided(
 def test_a_run_works_with_the_blocks_that_it_is_told_to_use(
     deployed: Installation, tmp_path: Path, sqlite_template: Path
 ) -> None:
-    register_blocks(deployed)
+    """W5: ledger, mail server and model as blocks that the UI edits."""
+    assert register_blocks(deployed) >= BLOCKS
     shutil.copyfile(sqlite_template, tmp_path / "placet.db")
     with RecordingServer() as smtp:
         other = Installation(tmp_path, str(deployed.api.base_url), smtp)

@@ -51,17 +51,20 @@ def tried(
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_effect_without_a_claim_is_refused(way: str, tried: dict[str, str]) -> None:
+    """L7: called, as a task, from a subflow, by a script."""
     assert tried[way].startswith("Refused not_claimed: ")
 
 
 def test_the_loop_below_another_flow_is_refused_at_its_start(
     tried: dict[str, str],
 ) -> None:
+    """C6 of the field failures: Prefect could not suspend it there."""
     assert "cannot run inside another flow" in tried[BELOW]
     assert "Run its deployment instead." in tried[BELOW]
 
 
 def test_a_claim_opens_the_gate_once(world: World, mail: RecordingServer) -> None:
+    """L7: the same claim a second time sends nothing."""
     _, claim = world.claimed()
     send = tools.EFFECTS[SEND_REPLY.name]
 
@@ -120,6 +123,7 @@ def asked(carrier: Carrier) -> Iterator[UnderWay]:
 
 
 def test_a_run_that_is_set_to_running_is_asked_again(asked: UnderWay) -> None:
+    """D14 of the field failures: being un-paused proves nothing."""
     first = asked.form()
 
     asked.run.set_state("RUNNING")
@@ -137,6 +141,7 @@ def test_a_run_that_is_set_to_completed_has_done_nothing(asked: UnderWay) -> Non
 def test_a_resume_with_a_made_up_body_is_refused(
     answer: dict[str, Any], asked: UnderWay
 ) -> None:
+    """D14 of the field failures: neither an empty body nor one made by hand."""
     asked.form()
 
     assert asked.run.resume(answer).status == "REJECT"
@@ -144,6 +149,7 @@ def test_a_resume_with_a_made_up_body_is_refused(
 
 
 def test_a_whole_form_without_proof_is_asked_again(asked: UnderWay) -> None:
+    """I3: everything right but who sends it."""
     choices = asked.form().choose("approve")
 
     said = asked.run.resume({**choices, "reviewer": "agent", "code": "000000"})
@@ -153,6 +159,7 @@ def test_a_whole_form_without_proof_is_asked_again(asked: UnderWay) -> None:
 
 
 def test_text_that_says_it_is_approved_grants_nothing(asked: UnderWay) -> None:
+    """A9 of the field failures: only the ledger grants."""
     assert "approved: true" in asked.form().packet
     assert "approved: true" in asked.mail_of()["body"]
 

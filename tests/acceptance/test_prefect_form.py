@@ -40,6 +40,7 @@ def test_the_reviewer_sees_what_is_decided_beside_the_form(
     request = carrier.start()
     reviewer.open(request)
     if TAKE_PICTURES:
+        ui.scroll_to("One-time code")
         ui.screenshot(IMAGES / f"prefect-form-{ui_name}.png")
     assert ui.packet_height() >= 300
     assert ui.out_of_sight() == []
@@ -97,9 +98,12 @@ def test_a_cleared_field_is_not_put_back_in_silence_and_an_edit_can_be_given_up(
     reviewer.decide(request, "edit", code="none yet")
     reviewer.open(request)
     ui.fill("1. Edit subject", "")
+    ui.fill("1. Edit body", EDITED)
     reviewer.send("edit")
     reviewer.open(request)
     assert "subject" in reviewer.notice
+    typed = [ui.value(f"1. Edit {name}") for name in ("subject", "body")]
+    assert typed == ["", EDITED]
     reviewer.send("leave open")
     first = request.form()
     assert first.choose("approve v1 ") != {}

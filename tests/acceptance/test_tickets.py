@@ -49,6 +49,7 @@ def carrier(installation: Installation) -> Iterator[Carrier]:
 def test_what_is_approved_of_twenty_tickets_is_sent_once_as_it_was_approved(
     installation: Installation, carrier: Carrier
 ) -> None:
+    """L12, I1, I4: decided at the form and by the command; sent byte for byte."""
     tickets = submit(carrier)
     for step in (answer_questions, edit, decide):
         for ticket in tickets:

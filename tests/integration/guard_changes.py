@@ -18,9 +18,9 @@ from tests.world import SEND, World
 BLOCKED, AGAIN, STAYS = "blocked", "reapproval_required", None
 _CLAIM = (
     "INSERT INTO execution_claims (id, scope, key, digest, workflow, item, version,"
-    " state, owner, token, lease_until, claimed_at) SELECT 'c-forged' || i.id, :scope,"
-    " :key, :digest, workflow, id, :version, 'executed', 'nobody', 1, deadline,"
-    " created_at FROM items i WHERE id = :item"
+    " state, owner, token, session_token, lease_until, claimed_at)"
+    " SELECT 'c-forged' || i.id, :scope, :key, :digest, workflow, id, :version,"
+    " 'executed', 'nobody', 1, 1, deadline, created_at FROM items i WHERE id = :item"
 )
 _NEWER = (
     "INSERT INTO payload_versions SELECT item, version + 1, ref, hash, snapshot,"

@@ -7,7 +7,8 @@ import pytest
 from blocks.desk import NotTaken, Outcome, Taken
 from blocks.ledger import items, proposals
 from blocks.ledger.claims import Claim
-from policies.lifecycle import Event
+from policies.errors import Conflict
+from policies.lifecycle import Event, State
 from policies.plan import VerdictWord
 from policies.policy import GatePolicy, Policy
 from tasks.asking import ask_again
@@ -139,6 +140,21 @@ def test_a_withdrawal_and_the_claim_at_once_leave_one_truth(world: World) -> Non
         assert codes(handed) == (["already_decided"] if won else [])
         expected = "execution_claimed" if won else "waiting_for_review"
         assert world.item(work).state == expected
+
+
+def test_a_step_from_an_older_state_is_refused(world: World) -> None:
+    """A24"""
+    work = world.asked()
+    seen = world.item(work)
+    world.approve(work)
+    for stale, event in (
+        (seen, Event.REJECT),
+        (seen.model_copy(update={"state": State.APPROVED, "version": 2}), Event.CANCEL),
+    ):
+        with pytest.raises(Conflict) as refused, world.ledger.write() as tx:
+            items.move(tx, stale, event)
+        assert refused.value.code == "already_decided"
+    assert world.item(work).state == "approved"
 
 
 def test_submissions_that_name_items_in_another_order_do_not_block_each_other(

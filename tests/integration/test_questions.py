@@ -7,6 +7,7 @@ import pytest
 from blocks.desk import Outcome
 from blocks.ledger import questions
 from policies.decision import Ask
+from policies.errors import Conflict
 from policies.form import answer_name
 from policies.interaction import MINTS_APPROVAL, Interaction, InteractionType
 from tasks.waiting import Asking
@@ -75,6 +76,15 @@ def test_of_two_answers_at_once_one_counts(world: World) -> None:
     )
     assert sorted(len(codes(o)) for o in said if not isinstance(o, Exception)) == [0, 1]
     assert names(world.trail(work)).count("interaction_answered") == 1
+
+
+def test_a_question_that_was_answered_takes_no_second_write(world: World) -> None:
+    """B11"""
+    work = asking_about(world, TOPIC)
+    answer(world, work, TOPIC, "refund")
+    with pytest.raises(Conflict) as refused, world.ledger.write() as tx:
+        questions.answer(tx, work.workflow, TOPIC, "invoice", "bob", "terminal")
+    assert refused.value.code == "already_answered"
 
 
 def test_an_answer_that_will_not_do_is_refused_with_the_reason(world: World) -> None:

@@ -13,6 +13,7 @@ from policies.form import (
     FormItem,
     answer_name,
     field_name,
+    filled_with,
     form_of,
     read_answer,
     verdict_name,
@@ -215,6 +216,33 @@ def test_a_value_that_comes_back_as_it_went_is_never_an_edit(value: Any) -> None
     sent = {field_name(item, item.fields[0]): value} if item.editable else {}
     (verdict,) = read(item, "edit v2 a1b2c3d4", **sent)
     assert verdict.edit == {}
+
+
+@pytest.mark.parametrize(
+    ("typed", "filled"),
+    [("b\r\n", "b\r\n"), (None, ""), ("pay\u202e001", "a"), (7, "a"), ("a", "a")],
+)
+def test_what_was_typed_before_a_slip_need_not_be_typed_again(
+    typed: Json, filled: Json
+) -> None:
+    """I3: a wrong code costs nobody their words; hidden characters are not kept."""
+    item = form_item(field("body", "a"), editing=True)
+    (body,) = item.fields
+    sent: dict[str, Json] = {
+        verdict_name(item): item.choices[0],
+        field_name(item, body): typed,
+    }
+    assert filled_with(item, body, sent) == filled
+
+
+def test_what_was_typed_for_another_version_or_in_no_edit_is_not_kept() -> None:
+    """A4: words for version 1 would be taken for an edit of version 2."""
+    item = form_item(field("body", "a"), editing=True)
+    (body,) = item.fields
+    typed: dict[str, Json] = {field_name(item, body): "b"}
+    stale: dict[str, Json] = {verdict_name(item): "edit v1 a1b2c3d4", **typed}
+    assert filled_with(item, body, stale) == filled_with(item, body, typed) == "a"
+    assert filled_with(item, body, {verdict_name(item): item.choices[0]}) == "a"
 
 
 @pytest.mark.parametrize(

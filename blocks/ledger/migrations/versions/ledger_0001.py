@@ -243,6 +243,7 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("owner", sa.Text(), nullable=False),
         sa.Column("token", sa.Integer(), nullable=False),
+        sa.Column("session_token", sa.Integer(), nullable=False),
         sa.Column("lease_until", _TIME, nullable=False),
         sa.Column("claimed_at", _TIME, nullable=False),
         sa.Column("dispatched_at", _TIME, nullable=True),
