@@ -129,6 +129,8 @@ def test_a_required_question_never_lapses(world: World) -> None:
         world.clock.move(YEAR)
         work, asking = world.next_form(work)
         assert asking is not None and asking.until is None
+    with world.ledger.write() as tx:
+        questions.lapse(tx, work.workflow, also_untimed=True)
     assert names(world.trail(work)).count("interaction_asked") == 1
     assert codes(answer(world, work, TOPIC, "refund")) == []
 

@@ -128,6 +128,16 @@ def test_the_version_digest_and_resource_are_told() -> None:
     assert [words for words in bound + condition if words not in told] == []
 
 
+def test_a_fact_too_long_for_its_line_stands_whole_in_a_block() -> None:
+    """F1 of the field failures: the end of an address is never out of sight."""
+    words = "the address is " + "a" * 60 + "@example.com"
+    told = as_markdown(
+        packet(packet_item(intent=INTENT.model_copy(update={"precondition": words})))
+    )
+    assert f"`{words}`" not in told
+    assert f"**Only if**\n\n```\n{words}\n```" in _unfolded(told)
+
+
 def test_a_resource_that_must_not_exist_is_told_as_such() -> None:
     absent = INTENT.model_copy(update={"resource_version": None})
     told = as_markdown(packet(packet_item(intent=absent)))
