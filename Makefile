@@ -8,8 +8,8 @@
 
 BIN := .venv/bin
 UV := $(BIN)/uv
-SYNC := $(UV) pip sync --python .venv --require-hashes --compile-bytecode
-INSTALL := $(UV) pip install --python .venv --no-deps --no-build-isolation --editable .
+SYNC := $(UV) pip sync --quiet --python .venv --require-hashes --compile-bytecode
+INSTALL := $(UV) pip install --quiet --python .venv --no-deps --no-build-isolation --editable .
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" --quiet \
 	$(if $(UPGRADE),--upgrade)

@@ -4,7 +4,7 @@ from typing import cast
 
 from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
-from blocks.ledger import items, sessions, versions
+from blocks.ledger import items, questions, sessions, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
@@ -12,6 +12,7 @@ from blocks.ledger.versions import Version
 from policies import canonical, lifecycle, packet
 from policies.plan import (
     Action,
+    PacketAnswer,
     PacketEvidence,
     PacketField,
     PacketItem,
@@ -29,6 +30,7 @@ class Rows(Value):
     session: Session
     state: RequestState
     items: tuple[tuple[Item, tuple[Version, ...]], ...]
+    answers: tuple[PacketAnswer, ...]
 
 
 def read_rows(
@@ -44,6 +46,15 @@ def read_rows(
         session=sessions.load(tx, workflow),
         state=sessions.load_state(tx, workflow),
         items=tuple((item, versions.of_item(tx, item.id)) for item in shown),
+        answers=tuple(
+            PacketAnswer(
+                question=asked.question.question,
+                answer=asked.answer,
+                by=asked.answered_by or "",
+            )
+            for asked in questions.of_workflow(tx, workflow)
+            if asked.answer is not None
+        ),
     )
 
 
@@ -62,6 +73,7 @@ def build(
         summary=plan.summary if plan else "",
         requested_by=rows.session.requested_by,
         tenant=rows.session.tenant,
+        answers=rows.answers,
         items=tuple(
             _item(
                 artifacts,

@@ -6,6 +6,7 @@
 import logging
 import os
 import sys
+from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
@@ -17,6 +18,7 @@ _COMMANDS = "channels.commands"
 app = App(
     name="placet",
     help="Approval for AI agents: what was approved is what is executed, once.",
+    version=lambda: version("placet"),
     version_flags=["--version"],
     exit_on_error=False,
     print_error=False,

@@ -28,6 +28,10 @@ def print_packet(packet: ReviewPacket, console: Console | None = None) -> None:
             ),
         )
     )
+    for said in packet.answers:
+        screen.print(
+            _plain(f"Answered by {said.by}", f"{said.question}\n{said.answer}")
+        )
     for number, item in enumerate(packet.items, start=1):
         screen.print(_item(number, item))
 

@@ -15,7 +15,13 @@ from types import MappingProxyType
 from policies import canonical
 from policies.errors import NotStrictJson
 from policies.interaction import Interaction
-from policies.plan import PacketEvidence, PacketField, PacketItem, ReviewPacket
+from policies.plan import (
+    PacketAnswer,
+    PacketEvidence,
+    PacketField,
+    PacketItem,
+    ReviewPacket,
+)
 from policies.tool import ToolSpec
 from policies.value import Json
 from policies.visible import COLUMNS, columns, fenced, inline_code
@@ -109,6 +115,8 @@ def as_markdown(
     if notice:
         parts += ["## ⚠ Not recorded yet", fenced(notice)]
     parts += ["## Request", *_request(packet)]
+    for said in packet.answers:
+        parts += [f"Answered by {inline_code(said.by)}", fenced(_answered(said))]
     for number, item in enumerate(packet.items, start=1):
         parts.append(f"## {number}. {item.title} ({item.risk_level} risk)")
         state = decided.get(item.item)
@@ -116,6 +124,10 @@ def as_markdown(
     for question in questions:
         parts += _question(question)
     return _joined(parts)
+
+
+def _answered(said: PacketAnswer) -> str:
+    return f"{said.question}\n{said.answer}"
 
 
 def _request(packet: ReviewPacket) -> list[str]:

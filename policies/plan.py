@@ -78,6 +78,14 @@ class PacketItem(Value):
     term_seconds: int
 
 
+class PacketAnswer(Value):
+    """A question that a person answered before, and what they said."""
+
+    question: str
+    answer: str
+    by: str
+
+
 class ReviewPacket(Value):
     """Everything a reviewer is shown for one round; no prompts, traces or secrets."""
 
@@ -86,6 +94,7 @@ class ReviewPacket(Value):
     requested_by: str
     tenant: str
     items: tuple[PacketItem, ...]
+    answers: tuple[PacketAnswer, ...] = ()
 
 
 VerdictWord: TypeAlias = Literal["approve", "reject", "edit", "withdraw"]

@@ -98,6 +98,7 @@ def add(
         raise Conflict(
             f"There is a reviewer {reviewer} already.", code="already_exists"
         )
+    _check_key(tx, vault)
     made = _new_secrets(reviewer)
     tx.run(insert(Credential), {"reviewer": reviewer, **_stored(vault, made)})
     audit.append(
@@ -116,6 +117,7 @@ def add(
 def rotate(tx: Transaction, vault: Vault, *, reviewer: str, actor: str) -> Secrets:
     """A new token and seed; the old ones are worth nothing from now on."""
     load(tx, reviewer)
+    _check_key(tx, vault)
     made = _new_secrets(reviewer)
     fresh = update(Credential).where(Credential.reviewer == reviewer)
     stored = _stored(vault, made)
@@ -288,6 +290,13 @@ def _new_secrets(reviewer: str) -> Secrets:
     seed = pyotp.random_base32()
     uri = pyotp.TOTP(seed).provisioning_uri(name=reviewer, issuer_name="Placet")
     return Secrets(token=f"placet_{secrets.token_urlsafe(32)}", seed=seed, uri=uri)
+
+
+def _check_key(tx: Transaction, vault: Vault) -> None:
+    """`Misconfigured` unless the key opens what is there: one ledger, one key."""
+    row = tx.run(select(Credential.seed).limit(1)).first()
+    if row is not None:
+        vault.open(row.seed)
 
 
 def _stored(vault: Vault, made: Secrets) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 from blocks.ledger import audit
 from blocks.ledger.database import Transaction
 from blocks.ledger.tables import Question, WorkflowSession
-from policies import interaction
+from policies import canonical, interaction
 from policies.errors import Conflict, NotFound
 from policies.interaction import Interaction
 from policies.state import OPEN_STATUS, Answered
@@ -131,6 +131,7 @@ def answer(
         workflow,
         "interaction_answered",
         interaction=question,
+        answer_digest=canonical.digest("evidence", value.encode()),
         actor=by,
         channel=channel,
     )

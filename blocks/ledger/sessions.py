@@ -140,7 +140,11 @@ def load(tx: Transaction, workflow: str, *, lock: bool = False) -> Session:
     query = _LOCKED_BY_ID if lock and tx.locks_rows else _BY_ID
     row = tx.one(query, {"id": workflow})
     if row is None:
-        raise NotFound(f"There is no workflow {workflow}.")
+        raise NotFound(
+            f"There is no workflow {workflow}.",
+            hint="If it was submitted, no worker has begun it yet, or its run ended "
+            "before it began: Prefect shows the run and why.",
+        )
     return _session(row)
 
 

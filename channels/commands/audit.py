@@ -31,6 +31,9 @@ def verify(*, json: JsonFlag = False) -> int:
         output.document({"events": count, "intact": fault is None, "fault": fault})
     elif fault is None:
         output.say(f"{count} events, every chain is intact.")
+        output.say(
+            "Artifacts are checked against their digests whenever they are read."
+        )
     else:
         output.say(f"Broken: {fault.chain}, event {fault.seq}: {fault.problem}.")
     return 0 if fault is None else 1

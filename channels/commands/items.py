@@ -10,6 +10,7 @@ from channels import output
 from channels.commands.common import As, JsonFlag, read_json_file, service, token
 from channels.packet_view import print_packet
 from channels.service import TERMINAL, Decided
+from policies import canonical
 from policies.errors import InvalidInput
 from policies.lifecycle import State
 from policies.plan import ItemVerdict, PlanReviewResult
@@ -68,6 +69,12 @@ def show(item: str, *, version: int | None = None, json: JsonFlag = False) -> No
         return
     print_packet(shown.packet)
     output.say(f"State: {shown.item.state}.")
+    item_now = shown.packet.items[0]
+    output.say(
+        f"To decide: placet decide {shown.item.id} approve --as YOU "
+        f"--version {item_now.payload.version} "
+        f"--snapshot {canonical.short(item_now.snapshot)}"
+    )
     for verdict in shown.verdicts:
         output.say(
             f"{verdict['verdict']} v{verdict['version']} by {verdict['reviewer']}: "

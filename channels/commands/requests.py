@@ -54,8 +54,11 @@ def status(workflow: str, *, json: JsonFlag = False) -> None:
     if found["process"]:
         output.say(f"Worked on by {found['process']}, flow run {found['flow_run_id']}.")
     elif found["status"] in ("running", "waiting"):
-        words = "suspended" if found["pause"] == "suspended" else "no process holds it"
-        output.say(f"Nobody works on it now ({words}).")
+        if found["pause"] == "suspended":
+            output.say("Suspended: no process is held; a verdict wakes it.")
+        else:
+            output.say("Nobody works on it now: its process has ended.")
+        output.say(f"If it does not go on: placet resume {found['workflow_id']}")
     rows = [
         (i["item"], i["action_type"], i["state"], f"v{i['version']}", i["risk"])
         for i in found["items"]
@@ -64,6 +67,8 @@ def status(workflow: str, *, json: JsonFlag = False) -> None:
         output.table("Items", ("item", "action", "state", "version", "risk"), rows)
     for question in found["questions"]:
         output.say(f"Waits for an answer to {question['id']}: {question['question']}")
+    for done in found["executions"]:
+        output.say(f"  {done['action']} {done['outcome']}: {done['detail']}")
     for reason in found["closing"]:
         output.say(f"  {reason}")
 

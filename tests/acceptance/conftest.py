@@ -56,9 +56,8 @@ def installation(
 ) -> Iterator[Installation]:
     """An installation of the test's own, on the one Prefect server."""
     shutil.copyfile(sqlite_template, tmp_path / "placet.db")
-    made = Installation(tmp_path, prefect_server.api_url, mail)
-    yield made
-    made.close()
+    with Installation(tmp_path, prefect_server.api_url, mail) as made:
+        yield made
 
 
 @pytest.fixture
@@ -78,14 +77,16 @@ def deployed(
     """The installation behind the deployment, with its worker."""
     folder = tmp_path_factory.mktemp("deployed")
     shutil.copyfile(sqlite_template, folder / "placet.db")
-    with RecordingServer() as smtp:
-        # A worker reports a killed process twice, seconds apart, and the second report
-        # undoes what was done meanwhile: the lease must outlast it, as by default.
-        made = Installation(folder, prefect_server.api_url, smtp, lease_seconds="15")
+    # A worker reports a killed process twice, seconds apart, and the second report
+    # undoes what was done meanwhile: the lease must outlast it, as by default.
+    settings = {"lease_seconds": "15"}
+    with (
+        RecordingServer() as smtp,
+        Installation(folder, prefect_server.api_url, smtp, **settings) as made,
+    ):
         deploy(made)
         start_worker(made)
         yield made
-        made.close()
 
 
 @pytest.fixture(scope="session")
@@ -99,11 +100,12 @@ def carrier(
     shutil.copyfile(sqlite_template, folder / "placet.db")
     # Nobody waits for a poll, and no test is longer than the hot window.
     settings = {"poll_seconds": "0.1", "hot_pause_seconds": "600"}
-    with RecordingServer() as smtp:
-        made = Installation(folder, prefect_server.api_url, smtp, **settings)
-        with Carrier(made) as carrier:
-            yield carrier
-        made.close()
+    with (
+        RecordingServer() as smtp,
+        Installation(folder, prefect_server.api_url, smtp, **settings) as made,
+        Carrier(made) as carrier,
+    ):
+        yield carrier
 
 
 @pytest.fixture(scope="module")

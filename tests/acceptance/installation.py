@@ -11,7 +11,7 @@ from email import message_from_bytes
 from email.header import decode_header, make_header
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import pyotp
 
@@ -76,7 +76,10 @@ class Installation:
         self._numbers = count(1)
         self._children: list[Child] = []
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
         """End every process of this installation, and let go of the ledger."""
         end_all_with(f"PLACET_HOME={self.folder}")
         for child in self._children:

@@ -25,11 +25,10 @@ def alone(
 ) -> Iterator[Installation]:
     """An installation with a ticket, whose Prefect server does not answer."""
     shutil.copyfile(sqlite_template, tmp_path / "placet.db")
-    made = Installation(tmp_path, NOWHERE, mail)
-    made.add_ticket("t-1")
-    yield made
+    with Installation(tmp_path, NOWHERE, mail) as made:
+        made.add_ticket("t-1")
+        yield made
     assert rows(tmp_path / "placet.db", "workflow_sessions") == 0
-    made.close()
 
 
 def refusal(

@@ -138,17 +138,17 @@ def test_a_wait_outlives_a_restart_of_the_prefect_server(
     """L8: nothing is looked up in the memory of a server."""
     shutil.copyfile(sqlite_template, tmp_path / "placet.db")
     home = copy_server(prefect_server, tmp_path / "server")
-    with LocalServer(home) as server, RecordingServer() as smtp:
-        installation = Installation(tmp_path, server.api_url, smtp)
-        try:
-            process, workflow = waiting(installation, "restart")
-            server.stop()
-            with LocalServer(home, int(server.url.rpartition(":")[2])):
-                decide(installation, workflow)
-                assert process.wait() == 0, process.said()
-                assert len(installation.mails("restart")) == 1
-        finally:
-            installation.close()
+    with (
+        LocalServer(home) as server,
+        RecordingServer() as smtp,
+        Installation(tmp_path, server.api_url, smtp) as installation,
+    ):
+        process, workflow = waiting(installation, "restart")
+        server.stop()
+        with LocalServer(home, int(server.url.rpartition(":")[2])):
+            decide(installation, workflow)
+            assert process.wait() == 0, process.said()
+            assert len(installation.mails("restart")) == 1
 
 
 def copy_server(server: LocalServer, home: Path) -> Path:

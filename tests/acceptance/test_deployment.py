@@ -109,8 +109,10 @@ def test_a_run_works_with_the_blocks_that_it_is_told_to_use(
     """W5: ledger, mail server and model as blocks that the UI edits."""
     assert register_blocks(deployed) >= BLOCKS
     shutil.copyfile(sqlite_template, tmp_path / "placet.db")
-    with RecordingServer() as smtp:
-        other = Installation(tmp_path, str(deployed.api.base_url), smtp)
+    with (
+        RecordingServer() as smtp,
+        Installation(tmp_path, str(deployed.api.base_url), smtp) as other,
+    ):
         other.env["PLACET_SECRET_KEY"] = deployed.env["PLACET_SECRET_KEY"]
         save_blocks(other)
         other.add_ticket("by-blocks")
@@ -120,7 +122,6 @@ def test_a_run_works_with_the_blocks_that_it_is_told_to_use(
 
         assert run.wait_for("Completed", "Failed", "Crashed") == "Completed"
         assert len(other.mails("by-blocks")) == 1
-        other.close()
 
 
 def approve(installation: Installation, workflow: str) -> None:

@@ -36,15 +36,16 @@ def tried(
     """What came of every way around; a mail that was sent shows in `mails`."""
     folder = tmp_path_factory.mktemp("around")
     shutil.copyfile(sqlite_template, folder / "placet.db")
-    with RecordingServer() as smtp:
-        installation = Installation(folder, prefect_server.api_url, smtp)
+    with (
+        RecordingServer() as smtp,
+        Installation(folder, prefect_server.api_url, smtp) as installation,
+    ):
         installation.add_ticket("around")
         process = installation.start_module("tests.acceptance.ways_around", "c-made-up")
         assert process.wait() == 0, process.said()
         lines = [line.split(" -> ") for line in process.said().splitlines()]
         with pytest.raises(NotFound):
             installation.session(workflow_id("below"))
-        installation.close()
         assert smtp.received == []
     return {line[0]: line[1] for line in lines if len(line) == 2}
 

@@ -6,6 +6,7 @@ import pytest
 
 from blocks.desk import Outcome
 from blocks.ledger import questions
+from policies import canonical
 from policies.decision import Ask
 from policies.errors import Conflict
 from policies.form import answer_name
@@ -53,7 +54,20 @@ def test_an_answer_goes_into_the_draft(world: World, mail: RecordingServer) -> N
     assert codes(answer(world, work, ORDER, " 100999 ")) == []
     assert "100999" in reply(world, work, mail)
     told = world.told(work, "interaction_answered")
-    assert told == [{"interaction": ORDER, "actor": "ada", "channel": "terminal"}]
+    said = canonical.digest("evidence", b"100999")
+    about = {"interaction": ORDER, "actor": "ada", "channel": "terminal"}
+    assert told == [{**about, "answer_digest": said}]
+
+
+def test_a_reviewer_sees_what_was_answered_and_by_whom(world: World) -> None:
+    """F7 of the field failures: nothing in a draft has no visible source."""
+    work = asking_about(world, TOPIC)
+    answer(world, work, TOPIC, "refund")
+    work, shown = world.form(world.resume(work))
+    assert shown is not None and "refund" in shown.markdown
+    assert work.state.review_packet is not None
+    (said,) = work.state.review_packet.answers
+    assert (said.answer, said.by) == ("refund", "ada")
 
 
 def test_a_question_is_answered_once(world: World) -> None:
