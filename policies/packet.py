@@ -96,6 +96,8 @@ def _line(name: str, value: Json) -> str:
     # A line break in a name would forge a line of its own.
     name = json.dumps(name, ensure_ascii=False) if "\n" in name else name
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # Mails end their lines with CR LF; a CR alone stays and is marked.
+    text = text.replace("\r\n", "\n")
     if "\n" not in text:
         return f"{name}: {text}"
     return f"{name}:\n" + "\n".join(f"    {line}" for line in text.split("\n"))

@@ -134,8 +134,8 @@ def consume(tx: Transaction, held: Held, binding: Binding, state: RequestState) 
 def _claim_item(
     tx: Transaction, session: Session, item: Item, domain: Domain, stored: Stored
 ) -> None:
-    snapshot = versions.load(tx, item.id, item.version).snapshot
-    answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
+    version = versions.load(tx, item.id, item.version)
+    answer = facts.ask_guard(tx, session, item, version.snapshot, stored, domain)
     if not isinstance(answer, Executable):
         items.refuse(tx, item, answer, "resume")
         return
@@ -145,8 +145,9 @@ def _claim_item(
         item.workflow,
         "resume_claimed",
         item=item.id,
-        payload_version=item.version,
-        idempotency_key=snapshot.key,
+        action=item.action,
+        flow_run=session.flow_run_id,
+        **versions.facts(version),
     )
 
 
