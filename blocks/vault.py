@@ -22,7 +22,8 @@ class Vault:
 
     def check(self) -> None:
         """`Misconfigured` if there is no key to work with."""
-        _ = self._fernet
+        if not self._secret_key:
+            raise Misconfigured("PLACET_SECRET_KEY is not set.", hint=_HINT)
 
     def seal(self, text: str) -> str:
         """Encrypt."""
@@ -45,9 +46,8 @@ class Vault:
     def _fernet(self) -> "Fernet":
         from cryptography.fernet import Fernet
 
-        if not self._secret_key:
-            raise Misconfigured("PLACET_SECRET_KEY is not set.", hint=_HINT)
-        return Fernet(base64.urlsafe_b64encode(_derive(self._secret_key)))
+        self.check()
+        return Fernet(base64.urlsafe_b64encode(_derive(self._secret_key or "")))
 
 
 def new_key() -> str:

@@ -68,7 +68,13 @@ class Installation:
         self, folder: Path, api_url: str, smtp: RecordingServer, **settings: str
     ) -> None:
         self.folder = folder
-        self.api = PatientClient(base_url=api_url, trust_env=False, timeout=30)
+        self.api = PatientClient(
+            base_url=api_url,
+            trust_env=False,
+            timeout=30,
+            # Loading all certificates takes longer than most tests of a command.
+            verify=False,
+        )
         self.smtp = smtp
         self.env = _environment(folder, api_url, smtp.port, settings)
         with environment(self.env):
