@@ -12,6 +12,7 @@ from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
 from blocks.ledger import (
     audit,
+    endings,
     facts,
     items,
     judging,
@@ -104,7 +105,7 @@ class Desk:
             for verdict, (item, version) in zip(handed.verdicts, seen, strict=True)
         ]
         with self.ledger.write() as tx:
-            items.expire_overdue(tx, session.workflow)
+            endings.expire_overdue(tx, session.workflow)
             who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
             if isinstance(who, Denied):
                 return _turn_away(tx, handed, [_denied(handed, who)])

@@ -4,7 +4,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from blocks import packets
-from blocks.ledger import facts, items, proposals, rules, sessions, verdicts, versions
+from blocks.ledger import (
+    endings,
+    facts,
+    items,
+    proposals,
+    rules,
+    sessions,
+    verdicts,
+    versions,
+)
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item, NewItem
 from blocks.ledger.proposals import Prepared
@@ -155,7 +164,7 @@ def _give_up(services: Services, item: Item, why: str) -> None:
     with services.ledger.write() as tx:
         present = items.load(tx, item.id, lock=True)
         if (present.state, present.version) == (item.state, item.version):
-            items.cancel_one(tx, present, "system", reason)
+            endings.cancel_one(tx, present, "system", reason)
 
 
 def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None:

@@ -2,7 +2,7 @@
 
 from blocks.choosing import Choice
 from blocks.generation import Generation, provenance_of
-from blocks.ledger import audit, items, proposals, sessions
+from blocks.ledger import audit, endings, proposals, sessions
 from policies import steps
 from policies.canonical import canonicalise
 from policies.decision import Decision, choice_name
@@ -16,7 +16,7 @@ def decide(services: Services, work: Work) -> Decision:
     """The next decision, recorded with its reasons before it is performed."""
     adapter = services.domains[work.session.domain].adapter
     with services.ledger.write() as tx:
-        seen = view(tx, work, items.expire_overdue(tx, work.workflow))
+        seen = view(tx, work, endings.expire_overdue(tx, work.workflow))
         permitted = steps.permitted(seen, adapter)
         if len(permitted) == 1 or services.workflow_model is None:
             sessions.record_decision(tx, work.held, permitted[0], chosen_by="rules")

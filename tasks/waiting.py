@@ -5,6 +5,7 @@ from datetime import datetime
 from blocks import packets
 from blocks.desk import HandedIn, NotTaken
 from blocks.ledger import (
+    endings,
     facts,
     items,
     questions,
@@ -59,7 +60,7 @@ def next_form(
     """The next form of this wait, or None when it is over and was resumed."""
     while True:
         with services.ledger.write() as tx:
-            items.expire_overdue(tx, work.workflow)
+            endings.expire_overdue(tx, work.workflow)
             questions.lapse(tx, work.workflow)
             work = working.read(tx, work.held)
             standing = rounds.standing(tx, work.session)
@@ -175,7 +176,7 @@ def let_go(services: Services, work: Work, pause: PauseRow) -> Work:
     """End a plain pause: the guard is asked again about what it had held back."""
     with services.ledger.write() as tx:
         rounds.end_pause(tx, work.workflow, pause.key)
-        items.let_go(tx, work.workflow)
+        endings.let_go(tx, work.workflow)
         return working.read(tx, work.held)
 
 

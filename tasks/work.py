@@ -3,7 +3,7 @@
 from typing import Any
 
 from blocks.artifacts import StoredArtifact
-from blocks.ledger import audit, items, proposals, questions, sessions
+from blocks.ledger import audit, endings, items, proposals, questions, sessions
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Session
@@ -76,7 +76,7 @@ def save_in(tx: Transaction, work: Work, **results: Any) -> Work:
 def stop(services: Services, work: Work, step: Step, why: str) -> Work:
     """End a request that cannot go on: nothing that was asked of it is executed."""
     with services.ledger.write() as tx:
-        items.cancel(tx, work.workflow, "system", why)
+        endings.cancel(tx, work.workflow, "system", why)
         stopped: dict[str, Json] = {"step": step, "why": why}
         return save_in(tx, work, analysis={"stopped": stopped})
 

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, insert, select, update
 
 from blocks.artifacts import StoredArtifact
 from blocks.domain import Domain
-from blocks.ledger import audit, facts, items, proposals, sessions, versions
+from blocks.ledger import audit, endings, facts, items, proposals, sessions, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
@@ -293,7 +293,7 @@ def _refused(
             asked=digest,
             reasons=[reason.model_dump() for reason in answer.reasons],
         )
-    moved = items.refuse(tx, item, answer, moment)
+    moved = endings.refuse(tx, item, answer, moment)
     return Refused(answer=answer, state=moved.state)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from blocks.domain import Domain
-from blocks.ledger import audit, facts, items, questions, sessions, versions
+from blocks.ledger import audit, endings, facts, items, questions, sessions, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
@@ -137,7 +137,7 @@ def _claim_item(
     version = versions.load(tx, item.id, item.version)
     answer = facts.ask_guard(tx, session, item, version.snapshot, stored, domain)
     if not isinstance(answer, Executable):
-        items.refuse(tx, item, answer, "resume")
+        endings.refuse(tx, item, answer, "resume")
         return
     items.move(tx, item, Event.RESUME_CLAIM, State.RESUME_CLAIMED)
     audit.append(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from blocks.ledger import items
+from blocks.ledger import endings
 from policies.decision import RequestApproval, Wait
 from policies.policy import Policy
 from tasks.work import Work, reload
@@ -206,7 +206,7 @@ def test_a_cancelled_item_is_not_claimed(world: World, mail: RecordingServer) ->
     """F10"""
     work = world.resumed()
     with world.ledger.write() as tx:
-        items.cancel(tx, work.workflow, "ada", "the run was cancelled")
+        endings.cancel(tx, work.workflow, "ada", "the run was cancelled")
     work = world.execute(work)
     assert world.item(work).state == "cancelled"
     assert "cancelled" in reasons(world, work)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from blocks.desk import NotTaken, Outcome, Taken
-from blocks.ledger import items, proposals
+from blocks.ledger import endings, items, proposals
 from blocks.ledger.claims import Claim
 from policies.errors import Conflict
 from policies.lifecycle import Event, State
@@ -113,7 +113,7 @@ def test_a_cancel_and_an_approval_at_once_leave_one_truth(world: World) -> None:
         if number:
             return world.hand_in(work, said)
         with world.ledger.write() as tx:
-            return items.cancel(tx, work.workflow, "system", "the run was cancelled")
+            return endings.cancel(tx, work.workflow, "system", "the run was cancelled")
 
     for number in range(ROUNDS):
         work = world.asked(f"request-{number}")

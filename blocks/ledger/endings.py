@@ -1,0 +1,96 @@
+"""How an item is held, or ends without a person: the guard said no, its time is up,
+its request was cancelled.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import update
+
+from blocks.ledger import audit, items, versions
+from blocks.ledger.database import Transaction
+from blocks.ledger.items import Item
+from blocks.ledger.tables import Item as ItemTable
+from policies import lifecycle
+from policies.guard import Blocked, ReapprovalRequired
+from policies.lifecycle import Event, State
+
+
+def refuse(
+    tx: Transaction, item: Item, answer: ReapprovalRequired | Blocked, moment: str
+) -> Item:
+    """Do what follows from the guard's no: all reasons recorded, nothing sent.
+
+    An item that was withdrawn, cancelled or expired meanwhile stays as it is.
+    """
+    codes = [reason.code for reason in answer.reasons]
+    to = answer.to or item.state
+    values: dict[str, Any] = {"held": tuple(codes)}
+    if to == State.REAPPROVAL_REQUIRED:
+        values |= {"expires_at": None}
+    if Event.GUARD_REFUSE in lifecycle.allowed_events(item.state):
+        item = items.move(tx, item, Event.GUARD_REFUSE, to, **values)
+    blocked = isinstance(answer, Blocked)
+    audit.append(
+        tx,
+        item.workflow,
+        "policy_blocked" if blocked else "reapproval_required",
+        item=item.id,
+        action=item.action,
+        moment=moment,
+        reasons=[reason.model_dump() for reason in answer.reasons],
+        state=item.state,
+        **versions.facts(versions.load(tx, item.id, item.version)),
+    )
+    return item
+
+
+def let_go(tx: Transaction, workflow: str) -> None:
+    """Forget why items were held, so that the guard is asked again."""
+    tx.run(update(ItemTable).where(ItemTable.workflow == workflow).values(held=[]))
+
+
+def expire_overdue(tx: Transaction, workflow: str) -> tuple[Item, ...]:
+    """Expire what was not decided or executed in time; the items as they are now."""
+    found = items.of_workflow(tx, workflow)
+    return tuple(_expire(tx, item) for item in found)
+
+
+def _expire(tx: Transaction, item: Item) -> Item:
+    if _overdue(item, tx.now) is None:
+        return item
+    # Looked at again under its lock: others may be expiring or deciding it just now.
+    item = items.load(tx, item.id, lock=True)
+    event = _overdue(item, tx.now)
+    if event is None:
+        return item
+    moved = items.move(tx, item, event, State.EXPIRED)
+    reason = f"{event} at {audit.stamp(tx.now)}"
+    audit.append(tx, item.workflow, "expired", item=item.id, reason=reason)
+    return moved
+
+
+def cancel(tx: Transaction, workflow: str, actor: str, reason: str) -> tuple[Item, ...]:
+    """Cancel every item of a workflow in which no effect can be under way."""
+    cancelled = []
+    for found in items.of_workflow(tx, workflow):
+        item = items.load(tx, found.id, lock=True)
+        if Event.CANCEL in lifecycle.allowed_events(item.state):
+            cancelled.append(cancel_one(tx, item, actor, reason))
+    return tuple(cancelled)
+
+
+def cancel_one(tx: Transaction, item: Item, actor: str, reason: str) -> Item:
+    """Cancel one item."""
+    moved = items.move(tx, item, Event.CANCEL)
+    audit.append(
+        tx, item.workflow, "cancelled", item=item.id, actor=actor, reason=reason
+    )
+    return moved
+
+
+def _overdue(item: Item, now: datetime) -> Event | None:
+    if item.state in lifecycle.OPEN or item.state == State.REAPPROVAL_REQUIRED:
+        return Event.DEADLINE_PASSED if now >= item.deadline else None
+    ended = item.expires_at is not None and now >= item.expires_at
+    return Event.EXPIRE if ended and item.state == State.APPROVED else None
