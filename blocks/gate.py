@@ -1,81 +1,151 @@
 """The gate in every effect: what comes through it was approved and is still so.
 
-A tool with an effect is given a claim's id and token, nothing else. Only `pass_gate`
-makes the `Operation` that it needs, after the guard has said yes in a transaction; an
-operation gives its payload out once.
+A tool with an effect is given a claim's id and token, nothing else. Only the gate makes
+the `Operation` that an external effect needs, after the guard has said yes in a
+transaction; an operation gives its message out once. An internal effect happens inside
+that transaction, together with its result.
 """
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias, cast
 
 from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
-from blocks.ledger import claims, facts, sessions, versions
+from blocks.ledger import claims, effects, facts, outbox, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, Transaction
+from blocks.ledger.effects import Outcome, Result
+from blocks.ledger.facts import Stored
 from policies import canonical
-from policies.errors import Conflict, NotFound, Refused, Superseded
+from policies.errors import Conflict, InvalidInput, NotFound, Refused, Superseded
+from policies.snapshot import ApprovalSnapshot
 from policies.value import Json
 
 _SEAL = object()
 
+Apply: TypeAlias = Callable[[Transaction, str, dict[str, Json], str], dict[str, Json]]
+"""An internal effect: an open transaction, tenant, payload and key; what came of it."""
+
 
 class Operation:
-    """One effect that may happen now. `key` names it at the provider."""
+    """One external effect that may happen now. `key` names it at the provider."""
 
     def __init__(
-        self, seal: object, claim: Claim, tool: str, payload: dict[str, Json]
+        self, seal: object, claim: Claim, body: bytes, envelope: dict[str, Json]
     ) -> None:
         if seal is not _SEAL:
             raise Refused(
                 "An operation comes from a claim, through the guard.",
                 code="not_claimed",
             )
+        self.claim = claim
         self.key = claim.key
-        self.tool = tool
-        self.claimed_at: datetime = claim.claimed_at
-        self._payload: dict[str, Json] | None = payload
+        self.envelope = envelope
+        self._body: bytes | None = body
 
-    def take_payload(self) -> dict[str, Json]:
-        """The approved payload; a second call raises: one operation, one effect."""
-        if self._payload is None:
+    def take_body(self) -> bytes:
+        """The promised bytes; a second call raises: one operation, one send."""
+        if self._body is None:
             raise Conflict(f"Operation {self.key} was used.", code="approval_spent")
-        payload, self._payload = self._payload, None
-        return payload
+        body, self._body = self._body, None
+        return body
 
 
-def pass_gate(
-    ledger: Ledger,
-    artifacts: ArtifactStore,
-    domains: Mapping[str, Domain],
-    claim_id: str,
-    token: int,
-    tool: str,
-) -> Operation:
+class Gate(NamedTuple):
+    """What the gate looks at: the ledger, the stored bytes, the domains' judgement."""
+
+    ledger: Ledger
+    artifacts: ArtifactStore
+    domains: Mapping[str, Domain]
+
+
+class _Passing(NamedTuple):
+    """A claim on its way through: what was approved, and what lies in the store now."""
+
+    claim: Claim
+    domain: Domain
+    snapshot: ApprovalSnapshot
+    stored: Stored
+
+
+def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
     """Ask the guard for the last time and mark the claim as dispatched.
 
     `Refused` (not_claimed) where there is no such claim for this tool and token;
     `Refused` (guard_refused) where the guard says no, which is recorded.
     """
-    with ledger.read() as tx:
+    passing = _approach(gate, claim_id, token, tool)
+    with gate.ledger.read() as tx:
+        promised = outbox.of_claim(tx, claim_id)
+    # Read before the claim is marked: a store that does not answer sends nothing.
+    body = gate.artifacts.get(promised.message)
+    with gate.ledger.write() as tx:
+        refused = _pass(tx, passing)
+    _stop_if(refused)
+    return Operation(_SEAL, passing.claim, body, promised.envelope)
+
+
+def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) -> Result:
+    """An internal effect: guard, precondition, mutation and result, or none of them."""
+    passing = _approach(gate, claim_id, token, tool)
+    payload = canonical.read_json(gate.artifacts.get(passing.snapshot.payload.ref))
+    claim, result = passing.claim, None
+    with gate.ledger.write() as tx:
+        refused = _pass(tx, passing)
+        if refused is None:
+            tenant = passing.snapshot.intent.tenant
+            given = cast("dict[str, Json]", payload)
+            result = _applied(gate.artifacts, tx, claim, apply, tenant, given)
+            effects.finish(tx, claim, result)
+    _stop_if(refused)
+    assert result is not None
+    return result
+
+
+def _approach(gate: Gate, claim_id: str, token: int, tool: str) -> _Passing:
+    with gate.ledger.read() as tx:
         claim = _claim(tx, claim_id, token)
         session = sessions.load(tx, claim.workflow)
-        version = versions.load(tx, claim.item, claim.version)
-    domain = domains[session.domain]
-    snapshot = version.snapshot
+        snapshot = versions.load(tx, claim.item, claim.version).snapshot
+    domain = gate.domains[session.domain]
     if snapshot.tool != tool:
         raise Refused(f"Claim {claim_id} is not for {tool}.", code="not_claimed")
-    stored = facts.read_stored(artifacts, domain.adapter, snapshot)
-    with ledger.write() as tx:
-        session = sessions.load(tx, claim.workflow)
-        refused = claims.dispatch(tx, claim, session, stored, domain)
+    stored = facts.read_stored(gate.artifacts, domain.adapter, snapshot)
+    return _Passing(claim=claim, domain=domain, snapshot=snapshot, stored=stored)
+
+
+def _pass(tx: Transaction, passing: _Passing) -> claims.Refused | None:
+    session = sessions.load(tx, passing.claim.workflow)
+    return effects.dispatch(tx, passing.claim, session, passing.stored, passing.domain)
+
+
+def _stop_if(refused: claims.Refused | None) -> None:
     if refused is not None:
         codes = ", ".join(reason.code for reason in refused.answer.reasons)
         raise Refused(f"The guard refused: {codes}.", code="guard_refused")
-    # The guard has just compared the hash of these very bytes with the approved one.
-    payload = canonical.read_json(artifacts.get(snapshot.payload.ref))
-    return Operation(_SEAL, claim, tool, cast("dict[str, Json]", payload))
+
+
+def _applied(
+    artifacts: ArtifactStore,
+    tx: Transaction,
+    claim: Claim,
+    apply: Apply,
+    tenant: str,
+    payload: dict[str, Json],
+) -> Result:
+    """What came of an internal effect; one that says no has changed nothing."""
+    outcome: Outcome = "executed"
+    detail = "done in the ledger's own transaction"
+    try:
+        with tx.connection.begin_nested():
+            made = apply(tx, tenant, payload, claim.key)
+    except (InvalidInput, Conflict, NotFound) as error:
+        outcome, detail, made = "failed", error.message, {"code": error.code}
+    body: dict[str, Json] = {"operation": claim.key, "outcome": outcome, "result": made}
+    kept = artifacts.put(
+        canonical.canonical_bytes(canonical.normalise(body)), "execution"
+    )
+    return Result(outcome=outcome, detail=detail, artifact=kept, provider_ref=claim.key)
 
 
 def _claim(tx: Transaction, claim_id: str, token: int) -> Claim:

@@ -1,27 +1,27 @@
-"""Keeping a session's lease alive while its process waits or works."""
+"""Keeping a lease alive while its process waits or works."""
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from blocks.ledger import sessions
-from blocks.ledger.database import Ledger
+from blocks.ledger.database import Ledger, Transaction
 from policies.errors import PlacetError, Superseded
 
 
 class LeaseKeeper:
-    """Renews a lease from a thread until the block ends or a newer holder has it.
+    """Calls `renew` from a thread until the block ends or a newer holder has the lease.
 
-    `lost` tells that; every guarded write would notice as well.
+    `renew` raises `Superseded` then, which `lost` tells; every guarded write would
+    notice as well. It is called three times in the lease's `seconds`.
     """
 
     def __init__(
-        self, ledger: Ledger, workflow: str, token: int, seconds: float
+        self, ledger: Ledger, renew: Callable[[Transaction], None], seconds: float
     ) -> None:
         self.lost = False
         self._ledger = ledger
-        self._workflow = workflow
-        self._token = token
+        self._renew = renew
         self._seconds = seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, daemon=True)
@@ -44,7 +44,7 @@ class LeaseKeeper:
         while not self._stop.wait(self._seconds / 3):
             try:
                 with self._ledger.write() as tx:
-                    sessions.renew(tx, self._workflow, self._token, self._seconds)
+                    self._renew(tx)
             except Superseded:
                 self.lost = True
                 return

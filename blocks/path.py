@@ -6,7 +6,7 @@ Refs and digests, names and times; contents stay in the artifact store.
 from typing import Any
 
 from blocks.artifacts import ArtifactStore
-from blocks.ledger import claims, items, sessions, verdicts, versions
+from blocks.ledger import effects, items, sessions, verdicts, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.versions import Version
@@ -30,7 +30,7 @@ def read_rows(tx: Transaction, workflow: str) -> tuple[Row, ...]:
             item=item,
             versions=versions.of_item(tx, item.id),
             verdicts=verdicts.of_item(tx, item.id),
-            executions=claims.executions_of(tx, item.id),
+            executions=effects.results_of(tx, item.id),
         )
         for item in items.of_workflow(tx, workflow)
     )

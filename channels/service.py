@@ -10,7 +10,7 @@ from blocks import packets, path, prefect_runs
 from blocks.desk import HandedIn, NotTaken, Outcome, Taken
 from blocks.ledger import (
     audit,
-    claims,
+    effects,
     items,
     people,
     questions,
@@ -296,7 +296,7 @@ class Service:
     def _workflow_of(self, tx: Any, reference: str) -> str:
         if reference.startswith("<") or "@" in reference:
             wrapped = f"<{reference.strip('<>')}>"
-            return claims.workflow_of_provider_ref(tx, wrapped)
+            return effects.workflow_of_provider_ref(tx, wrapped)
         if reference.startswith("it-"):
             return items.load(tx, reference).workflow
         return sessions.load(tx, reference).workflow

@@ -13,7 +13,6 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import Abort
 from prefect.states import Completed, Failed
 
-from blocks.lease import LeaseKeeper
 from blocks.ledger.sessions import Session
 from flows.wait import FlowRun, wait_for, wait_until_changed
 from policies.decision import (
@@ -69,12 +68,7 @@ async def _work(services: Services, session: Session, run: FlowRun) -> State[Any
             message=f"{session.workflow} is worked on by another run.",
         )
     try:
-        with LeaseKeeper(
-            services.ledger,
-            work.workflow,
-            work.held.token,
-            services.settings.lease_seconds,
-        ):
+        with opening.keep_lease(services, work):
             work = await _loop(services, work, run)
     finally:
         # A suspended wait holds no lease, and who goes on after a stopped process need

@@ -34,6 +34,7 @@ ReasonCode: TypeAlias = Literal[
     "approval_expired",
     "approver_not_permitted",
     "frozen",
+    "resource_reserved",
 ]
 Consequence: TypeAlias = Literal["blocked", "stays", "expired", "frozen", "reapproval"]
 
@@ -66,6 +67,8 @@ class Facts(Value):
     """The intent digest that the key is bound to already, if any."""
     key_expired: bool = False
     frozen: bool = False
+    reserved_by: str | None = None
+    """The operation key that holds the resource, where the tool needs it alone."""
 
 
 class Reason(Value):
@@ -231,6 +234,12 @@ def _frozen(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
     return "effects in this scope are frozen" if f.frozen else None
 
 
+def _reserved(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
+    if f.reserved_by in (None, s.key):
+        return None
+    return f"{s.intent.resource} is held by operation {f.reserved_by}"
+
+
 RULES: tuple[Rule, ...] = (
     Rule("not_approved", "stays", _not_approved),
     Rule("approval_spent", "stays", _approval_spent),
@@ -252,6 +261,7 @@ RULES: tuple[Rule, ...] = (
     Rule("approval_expired", "expired", _approval_expired),
     Rule("approver_not_permitted", "reapproval", _approvers),
     Rule("frozen", "frozen", _frozen),
+    Rule("resource_reserved", "frozen", _reserved),
 )
 
 _THEN: dict[ReasonCode, Consequence] = {rule.code: rule.then for rule in RULES}

@@ -1,5 +1,6 @@
 """The one state that a person debugging a request wants to see."""
 
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -76,6 +77,8 @@ class ItemView(Value):
     risk_level: RiskLevel
     held: tuple[str, ...] = ()
     """Codes of the guard's last refusal, where the item stays in its state."""
+    busy_until: datetime | None = None
+    """Until when its operation is in another process's hands, or is not due again."""
 
 
 class Answered(Value):

@@ -18,10 +18,12 @@ from policies.decision import (
 from policies.lifecycle import OPEN, State
 from policies.state import ItemView, Step, View
 
-EXECUTABLE = frozenset({State.GRAPH_RESUMED, State.EXECUTION_CLAIMED})
+EXECUTABLE = frozenset(
+    {State.GRAPH_RESUMED, State.EXECUTION_CLAIMED, State.RETRY_READY}
+)
 APPROVED = frozenset({State.APPROVED, State.RESUME_CLAIMED})
-# Neither final nor ours to move: reconciliation or the supervisor does.
-_IN_OTHER_HANDS = frozenset({State.RESUME_UNKNOWN, State.RETRY_READY})
+# Neither final nor ours to move: reconciliation does.
+_IN_OTHER_HANDS = frozenset({State.RESUME_UNKNOWN})
 _STAYS_FOREVER = frozenset({"approval_spent", "key_conflict", "key_expired"})
 
 
@@ -83,13 +85,23 @@ def _with_items(view: View, adapter: Adapter) -> tuple[Decision, ...]:
     if any(item.state in OPEN | APPROVED for item in free):
         why = f"{sum(i.state in OPEN for i in free)} items wait for a verdict"
         return (RequestApproval(questions=adapter.remarks(view), reasons=(why,)),)
+    busy = [item for item in free if item.busy_until is not None]
     for item in free:
-        if item.state in EXECUTABLE:
+        if item.state in EXECUTABLE and item not in busy:
             why = f"item {item.item} was approved at version {item.version}"
             return (_step("execute_action", why, item=item.item),)
+    if busy:
+        return (_until_free(busy),)
     return _held([i for i in view.items if i.state in APPROVED | EXECUTABLE]) or (
         _waiting([i for i in view.items if i.state in _IN_OTHER_HANDS])
     )
+
+
+def _until_free(items: list[ItemView]) -> Decision:
+    """Another process may be sending it, or it is tried again later."""
+    reasons = tuple(f"item {i.item} is in hand or not due yet" for i in items)
+    until = min(i.busy_until for i in items if i.busy_until)
+    return Wait(until=until, reasons=reasons)
 
 
 def _held(items: list[ItemView]) -> tuple[Decision, ...]:

@@ -26,7 +26,8 @@ class ToolSpec(Value):
 
     `editable` fields may change in a reviewer's edit; every other field may not.
     `secret` fields are shown as a marked digest. `automatic` is False where even a
-    low-risk call must be judged by a person.
+    low-risk call must be judged by a person. An `exclusive` tool holds its resource
+    from the claim until the outcome is known: no other operation on it meanwhile.
     """
 
     name: str
@@ -41,3 +42,4 @@ class ToolSpec(Value):
     secret: tuple[str, ...] = ()
     reversible_by: str | None = None
     automatic: bool = True
+    exclusive: bool = False

@@ -1,76 +1,185 @@
-"""Executing an approved action: claim, let its tool act once, record the outcome."""
+"""Executing an approved action: claim, let its tool act once, record the outcome.
+
+`execute` brings an operation as far as it goes now, whoever calls it and however often:
+the request's own run, a run that goes on after another one died, or the supervisor.
+"""
 
 from typing import cast
 
-from blocks.ledger import audit, claims, facts, items, sessions, versions
-from blocks.ledger.claims import Claim, Result
+from blocks.lease import LeaseKeeper
+from blocks.ledger import (
+    audit,
+    claims,
+    effects,
+    facts,
+    items,
+    outbox,
+    sessions,
+    versions,
+)
+from blocks.ledger.claims import Claim
+from blocks.ledger.database import Transaction
+from blocks.ledger.effects import Result
+from blocks.ledger.facts import Stored
+from policies import canonical
 from policies.canonical import canonical_bytes
 from policies.errors import PlacetError, Refused
+from policies.snapshot import ApprovalSnapshot
 from policies.state import ExecutionResult, Step
 from policies.steps import APPROVED
 from policies.value import Json
+from tasks import effects as acting
 from tasks import work as working
+from tasks.effects import Effect, External, Internal
 from tasks.opening import owner, tools_of
 from tasks.services import Services
 from tasks.work import Work
 
 _STEP: Step = "execute_action"
+# An unknown outcome is asked for again later and later, up to once in five minutes.
+_LONGEST_LOOKUP = 300.0
 
 
 def execute(services: Services, work: Work, item: str) -> Work:
     """Execute an item's approved version at most once; a second call finds it."""
-    claim = _claim(services, work, item)
+    claim = _hold(services, work, item)
+    if claim is not None and claim.state == "claimed":
+        _act(services, work, claim)
+        claim = _present(services, claim)
+    if claim is not None and claim.state == "unknown":
+        look_up(services, work, claim)
+        claim = _present(services, claim)
     if claim is None:
         return working.reload(services, work.held)
-    if claim.state in ("claimed", "dispatched"):
-        _act(services, work, claim)
     return _note_execution(services, work, claim)
 
 
-def _claim(services: Services, work: Work, item_id: str) -> Claim | None:
+def look_up(services: Services, work: Work, claim: Claim) -> bool:
+    """Ask the provider what became of an unknown outcome; whether that is settled.
+
+    That it did not happen is believed only where a late arrival could do no harm: the
+    provider knows the key, or the send is so old that it cannot arrive any more.
+    """
+    effect = _effect_of(services, work, claim)
+    assert isinstance(effect, External)
+    provider = effect.provider(services)
+    with services.ledger.read() as tx:
+        envelope = outbox.of_claim(tx, claim.id).envelope
+    finding = provider.look_up(claim.key, envelope)
+    sent_at = claim.dispatched_at or claim.claimed_at
+    age = (services.clock() - sent_at).total_seconds()
+    settled = provider.promise.dedupes or age >= provider.promise.settles_seconds
+    with services.ledger.write() as tx:
+        if finding.kind == "happened" or (finding.kind == "did not happen" and settled):
+            return effects.reconcile(tx, claim, acting.found(services, finding))
+        effects.note_lookup(tx, claim, min(_LONGEST_LOOKUP, 2.0**claim.lookups))
+        return False
+
+
+def fill_in(services: Services, work: Work) -> Work:
+    """Note results that a process recorded and did not live to note in the state."""
+    noted = {(done.operation, done.outcome) for done in work.state.execution_result}
+    with services.ledger.read() as tx:
+        found = [
+            claim
+            for item in items.of_workflow(tx, work.workflow)
+            for claim in claims.of_item(tx, item.id)
+        ]
+    for claim in found:
+        if (claim.key, claim.state) not in noted:
+            work = _note_execution(services, work, claim)
+    return work
+
+
+def _hold(services: Services, work: Work, item_id: str) -> Claim | None:
+    """The claim on an item's operation as ours, or as it ended; None: look again."""
     domain = services.domains[work.session.domain]
-    seconds = services.settings.lease_seconds
     with services.ledger.read() as tx:
         item = items.load(tx, item_id)
-        version = versions.load(tx, item_id, item.version)
-    stored = facts.read_stored(services.artifacts, domain.adapter, version.snapshot)
+        snapshot = versions.load(tx, item_id, item.version).snapshot
+        known = claims.find(tx, snapshot.scope, snapshot.key) is not None
+    stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
+    promised = None if known else promise(services, work, snapshot)
+    seconds = services.settings.lease_seconds
     with services.ledger.write() as tx:
         sessions.renew(tx, work.workflow, work.held.token, seconds)
         seen, item = item, items.load(tx, item_id, lock=True)
         if item.version != seen.version or item.state in APPROVED:
             # Withdrawn, edited or decided again meanwhile: that is looked at next.
             return None
-        snapshot = versions.load(tx, item_id, item.version).snapshot
         existing = claims.find(tx, snapshot.scope, snapshot.key)
-        if existing is not None and existing.state == "claimed":
-            # Whoever claimed it has lost the session's lease to us: it is fenced off.
-            return claims.take_over(tx, existing, owner(), seconds)
-        session = sessions.load(tx, work.workflow)
-        claim = claims.claim(
-            tx, session, item, stored, domain, owner=owner(), seconds=seconds
+        if existing is not None:
+            return _take(services, tx, work, existing, stored)
+        made = claims.claim(
+            tx,
+            sessions.load(tx, work.workflow),
+            item,
+            stored,
+            domain,
+            owner=owner(),
+            seconds=seconds,
+            promised=promised,
         )
-        return None if isinstance(claim, claims.Refused) else claim
+        return None if isinstance(made, claims.Refused) else made
+
+
+def _take(
+    services: Services, tx: Transaction, work: Work, old: Claim, stored: Stored
+) -> Claim | None:
+    """A claim that exists, taken over where its holder is gone."""
+    domain = services.domains[work.session.domain]
+    seconds = services.settings.lease_seconds
+    if old.state == "retry_ready":
+        session = sessions.load(tx, work.workflow)
+        again = claims.retry(
+            tx, old, session, stored, domain, owner=owner(), seconds=seconds
+        )
+        return None if isinstance(again, claims.Refused) else again
+    if old.state not in ("claimed", "dispatched"):
+        return old
+    if old.state == "claimed" and old.session_token == work.held.token:
+        return old
+    taken = claims.take_over(tx, old, owner(), seconds)
+    if taken.state == "dispatched":
+        why = "the process ended between the effect and its record"
+        effects.finish(tx, taken, _lost(services, taken, why))
+        return claims.load(tx, taken.id)
+    return taken
+
+
+def promise(
+    services: Services, work: Work, snapshot: ApprovalSnapshot
+) -> outbox.Promised | None:
+    """The bytes that will be sent, made from what was approved."""
+    effect: Effect = tools_of(services, work.session.domain).EFFECTS[snapshot.tool]
+    data = services.artifacts.read_unverified(snapshot.payload.ref)
+    if canonical.payload_hash(data) != snapshot.payload.hash:
+        # The guard says so in a moment, and nothing is promised.
+        return None
+    payload = cast("dict[str, Json]", canonical.read_json(data))
+    return acting.promise(services, effect, payload, snapshot.key)
 
 
 def _act(services: Services, work: Work, claim: Claim) -> None:
-    result = _effect(services, work, claim)
-    if result is None:
+    seconds = services.settings.lease_seconds
+
+    def renew(tx: Transaction) -> None:
+        claims.renew(tx, claim, seconds)
+
+    with LeaseKeeper(services.ledger, renew, seconds):
+        result = _effect(services, work, claim)
+    if result is None or isinstance(_effect_of(services, work, claim), Internal):
+        # An internal effect was recorded in its own transaction.
         return
     with services.ledger.write() as tx:
-        claims.finish(tx, claim, result)
+        effects.finish(tx, claim, result)
 
 
 def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
     """What the tool says; None where the guard refused at the last moment."""
-    if claim.state == "dispatched":
-        return _lost(
-            services, claim, "the process ended between the effect and its record"
-        )
-    tools = tools_of(services, work.session.domain)
-    with services.ledger.read() as tx:
-        tool = versions.load(tx, claim.item, claim.version).snapshot.tool
+    effect = _effect_of(services, work, claim)
     try:
-        return cast(Result, tools.EFFECTS[tool](services, claim.id, claim.token))
+        return effect.tool(services, claim.id, claim.token)
     except Refused as error:
         if error.code == "guard_refused":
             return None
@@ -78,10 +187,16 @@ def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
     except PlacetError:
         raise
     except Exception as error:
-        with services.ledger.read() as tx:
-            if claims.load(tx, claim.id).state != "dispatched":
-                raise
+        if _present(services, claim).state != "dispatched":
+            raise
         return _lost(services, claim, f"the tool ended with {type(error).__name__}")
+
+
+def _effect_of(services: Services, work: Work, claim: Claim) -> Effect:
+    with services.ledger.read() as tx:
+        tool = versions.load(tx, claim.item, claim.version).snapshot.tool
+    effect: Effect = tools_of(services, work.session.domain).EFFECTS[tool]
+    return effect
 
 
 def _lost(services: Services, claim: Claim, detail: str) -> Result:
@@ -96,25 +211,15 @@ def _lost(services: Services, claim: Claim, detail: str) -> Result:
     )
 
 
-def fill_in(services: Services, work: Work) -> Work:
-    """Note results that a process recorded and did not live to note in the state."""
-    noted = {done.operation for done in work.state.execution_result}
+def _present(services: Services, claim: Claim) -> Claim:
     with services.ledger.read() as tx:
-        found = [
-            claim
-            for item in items.of_workflow(tx, work.workflow)
-            for claim in claims.of_item(tx, item.id)
-        ]
-    for claim in found:
-        if claim.key not in noted:
-            work = _note_execution(services, work, claim)
-    return work
+        return claims.load(tx, claim.id)
 
 
 def _note_execution(services: Services, work: Work, claim: Claim) -> Work:
     with services.ledger.write() as tx:
         work = working.read(tx, work.held)
-        row = claims.execution_of(tx, claim.id)
+        row = effects.result_of(tx, claim.id)
         if row is None:
             return work
         done = ExecutionResult(

@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from blocks.lease import LeaseKeeper
 from blocks.ledger import sessions
+from blocks.ledger.database import Transaction
 from blocks.ledger.sessions import Opening, Session
 from policies import canonical
 from policies.adapter import BaseRequest
@@ -93,6 +95,16 @@ def take_lease(
     with services.ledger.write() as tx:
         held = sessions.acquire(tx, workflow, owner(), seconds, flow_run_id)
         return None if held is None else working.read(tx, held)
+
+
+def keep_lease(services: Services, work: Work) -> LeaseKeeper:
+    """Renew the session's lease as long as the block lasts."""
+    seconds = services.settings.lease_seconds
+
+    def renew(tx: Transaction) -> None:
+        sessions.renew(tx, work.workflow, work.held.token, seconds)
+
+    return LeaseKeeper(services.ledger, renew, seconds)
 
 
 def give_lease_back(services: Services, work: Work) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from blocks.artifacts import ArtifactStore
 from blocks.desk import Desk
-from blocks.gate import Operation, pass_gate
+from blocks.gate import Gate
 from blocks.ledger.database import Clock, Ledger, open_ledger, utc_now
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import WorkflowModelSettings
@@ -92,11 +92,10 @@ class Services:
         settings = self.settings.workflow_model
         return None if settings is None else settings.chooser()
 
-    def pass_gate(self, claim_id: str, token: int, tool: str) -> Operation:
+    @property
+    def gate(self) -> Gate:
         """The only way to an effect; see `blocks.gate`."""
-        return pass_gate(
-            self.ledger, self.artifacts, self.domains, claim_id, token, tool
-        )
+        return Gate(self.ledger, self.artifacts, self.domains)
 
     @cached_property
     def _places(self) -> tuple[str, str, str]:

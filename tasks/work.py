@@ -1,13 +1,24 @@
 """A request being worked on: what a step is given, and how it leaves its result."""
 
+from datetime import datetime
 from typing import Any
 
 from blocks.artifacts import StoredArtifact
-from blocks.ledger import audit, endings, items, proposals, questions, sessions
+from blocks.ledger import (
+    audit,
+    claims,
+    endings,
+    items,
+    proposals,
+    questions,
+    sessions,
+)
+from blocks.ledger.claims import Claim
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Session
-from policies.state import RequestState, Step, View
+from policies.lifecycle import State
+from policies.state import ItemView, RequestState, Step, View
 from policies.value import Json, Value
 from tasks.services import Services
 
@@ -48,9 +59,26 @@ def view(tx: Transaction, work: Work, found: tuple[Item, ...] | None = None) -> 
         tenant=work.session.tenant,
         requested_by=work.session.requested_by,
         state=work.state,
-        items=tuple(item.view for item in present),
+        items=tuple(_item_view(tx, item) for item in present),
         answers=questions.settled(tx, work.workflow),
     )
+
+
+def _item_view(tx: Transaction, item: Item) -> ItemView:
+    if item.state not in (State.EXECUTION_CLAIMED, State.RETRY_READY):
+        return item.view
+    last = claims.of_item(tx, item.id)[-1]
+    until = _busy_until(last)
+    if until is None or until <= tx.now:
+        return item.view
+    return item.view.model_copy(update={"busy_until": until})
+
+
+def _busy_until(claim: Claim) -> datetime | None:
+    """An unsent claim is ours to take: its holder has lost the session to us."""
+    if claim.state == "retry_ready":
+        return claim.due_at
+    return claim.lease_until if claim.state == "dispatched" else None
 
 
 def read_view(services: Services, work: Work) -> View:

@@ -135,9 +135,12 @@ def world(
     from tasks.support_email import tools
     from tests.world import World
 
-    for part in ("WORK", "EFFECTS"):
-        bare = {name: tool.fn for name, tool in getattr(tools, part).items()}
-        monkeypatch.setattr(tools, part, bare)
+    work: Any = tools.WORK
+    bare = {name: tool.fn for name, tool in work.items()}
+    monkeypatch.setattr(tools, "WORK", bare)
+    acting: Any = tools.EFFECTS
+    plain = {name: e._replace(tool=e.tool.fn) for name, e in acting.items()}
+    monkeypatch.setattr(tools, "EFFECTS", plain)
     made = World(database, tmp_path, mail.port)
     yield made
     made.close()

@@ -9,11 +9,13 @@ from datetime import datetime
 from multiprocessing.synchronize import Barrier
 from typing import Any, NamedTuple
 
+from blocks import gate
 from blocks.artifacts import ArtifactStore
-from blocks.gate import pass_gate
+from blocks.gate import Gate
 from blocks.ledger import claims, facts, items, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, open_ledger
+from blocks.ledger.outbox import Promised
 from policies.errors import Superseded
 from tasks.domains import DOMAINS
 
@@ -60,9 +62,20 @@ def reach(ledger: Ledger, artifacts: ArtifactStore, workflow: str, owner: str) -
         item = items.of_workflow(tx, workflow)[0]
         snapshot = versions.load(tx, item.id, item.version).snapshot
     stored = facts.read_stored(artifacts, domain.adapter, snapshot)
+    message = artifacts.put(b"what is promised", "execution", "text/plain")
+    promised = Promised(message=message, envelope={})
     with ledger.write() as tx:
         session = sessions.load(tx, workflow)
-        claim = claims.claim(tx, session, item, stored, domain, owner=owner, seconds=60)
+        claim = claims.claim(
+            tx,
+            session,
+            item,
+            stored,
+            domain,
+            owner=owner,
+            seconds=60,
+            promised=promised,
+        )
     assert isinstance(claim, Claim), claim
     return claim
 
@@ -85,7 +98,8 @@ def _one(ledger: Ledger, artifacts: ArtifactStore, workflow: str, line: Barrier)
     claim = reach(ledger, artifacts, workflow, "racer")
     tool = "support_email.send_reply"
     try:
-        pass_gate(ledger, artifacts, DOMAINS, claim.id, claim.token, tool)
+        held = Gate(ledger, artifacts, DOMAINS)
+        gate.open_for(held, claim.id, claim.token, tool)
     except Superseded:
         return Got(claim.id, claim.token, passed=False)
     return Got(claim.id, claim.token, passed=True)

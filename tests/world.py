@@ -29,7 +29,7 @@ from policies.lifecycle import OPEN
 from policies.plan import ItemVerdict, VerdictWord
 from policies.policy import Policy, Role
 from policies.value import Json
-from tasks import asking, deciding, opening, steps, waiting
+from tasks import asking, deciding, executing, opening, steps, waiting
 from tasks.services import Services
 from tasks.waiting import PREFECT_FORM, Asking
 from tasks.work import Work, reload
@@ -238,11 +238,19 @@ class World:
         stored = facts.read_stored(
             self.services.artifacts, self.domain.adapter, version.snapshot
         )
+        promised = executing.promise(self.services, work, version.snapshot)
         with self.ledger.write() as tx:
             locked = items.load(tx, item.id, lock=True)
             session = sessions.load(tx, work.workflow)
             return claims.claim(
-                tx, session, locked, stored, self.domain, owner=owner, seconds=60
+                tx,
+                session,
+                locked,
+                stored,
+                self.domain,
+                owner=owner,
+                seconds=60,
+                promised=promised,
             )
 
     # Verdicts

@@ -1,65 +1,88 @@
-"""Claims: the one right to an effect, and what became of it.
+"""Claims: the one right to an effect, under one key, for whoever holds its lease.
 
-`claim` binds key and digest, `dispatch` is the last guarded step before the effect and
-the only maker of an `Operation`, `finish` records the result. Each write repeats the
-claim's token and state; a late one is refused and recorded.
+Each guarded write is one statement whose WHERE repeats token, owner and state of the
+claim; a miss is `Superseded`, never an acknowledgement. What is done with a claim is
+in `blocks.ledger.effects`.
 """
 
 import uuid
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
-from blocks.artifacts import StoredArtifact
 from blocks.domain import Domain
-from blocks.ledger import audit, endings, facts, items, proposals, sessions, versions
+from blocks.ledger import (
+    audit,
+    endings,
+    facts,
+    items,
+    outbox,
+    reservations,
+    sessions,
+    versions,
+)
 from blocks.ledger.database import Transaction
+from blocks.ledger.effect_tables import ExecutionClaim
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
+from blocks.ledger.outbox import Promised
 from blocks.ledger.sessions import Session
-from blocks.ledger.tables import Execution, ExecutionClaim
 from policies.errors import NotFound, Superseded
-from policies.guard import Blocked, Executable, ReapprovalRequired
+from policies.guard import Blocked, Executable, ReapprovalRequired, Reason
 from policies.lifecycle import Event, State
 from policies.value import Value
 
 ClaimState: TypeAlias = Literal[
-    "claimed", "dispatched", "executed", "failed", "unknown", "released"
+    "claimed",
+    "dispatched",
+    "executed",
+    "failed",
+    "unknown",
+    "retry_ready",
+    "released",
 ]
-Outcome: TypeAlias = Literal["executed", "failed", "unknown"]
 
 _BY_ID = select(ExecutionClaim).where(ExecutionClaim.id == bindparam("id"))
 _BY_KEY = select(ExecutionClaim).where(
     ExecutionClaim.scope == bindparam("scope"), ExecutionClaim.key == bindparam("key")
 )
+_OF_ITEM = (
+    select(ExecutionClaim)
+    .where(ExecutionClaim.item == bindparam("item"))
+    .order_by(ExecutionClaim.claimed_at, ExecutionClaim.id)
+)
+_INSERT = insert(ExecutionClaim)
 _MOVE = (
     update(ExecutionClaim)
     .where(
         ExecutionClaim.id == bindparam("of"),
         ExecutionClaim.token == bindparam("held_token"),
+        ExecutionClaim.owner == bindparam("held_owner"),
         ExecutionClaim.state == bindparam("from_state"),
     )
     .values(state=bindparam("to_state"))
 )
-_DISPATCH = _MOVE.values(dispatched_at=bindparam("at"))
-_FINISH = _MOVE.values(finished_at=bindparam("at"))
-_TAKE_OVER = _MOVE.values(
+_RENEW = _MOVE.values(lease_until=bindparam("until"))
+_RELEASE = _MOVE.values(finished_at=bindparam("at"))
+_NEW_HOLDER = _MOVE.values(
     token=ExecutionClaim.token + 1,
     owner=bindparam("new_owner"),
     session_token=bindparam("new_session_token"),
     lease_until=bindparam("until"),
+    due_at=None,
 )
-_EVENT: dict[Outcome, Event] = {
-    "executed": Event.SUCCEED,
-    "failed": Event.FAIL,
-    "unknown": Event.LOSE_TRACK,
-}
-_AUDIT: dict[Outcome, Literal["executed", "execution_failed", "execution_unknown"]] = {
-    "executed": "executed",
-    "failed": "execution_failed",
-    "unknown": "execution_unknown",
-}
+# Undispatched, its holder is fenced off by the session's newer token as well; once it
+# is dispatched, bytes may be on their way until the lease has run out.
+_TAKE_OVER = _NEW_HOLDER.where(
+    or_(
+        ExecutionClaim.lease_until <= bindparam("at"),
+        and_(
+            ExecutionClaim.state == "claimed",
+            ExecutionClaim.session_token < bindparam("new_session_token"),
+        ),
+    )
+)
 
 
 class Claim(Value):
@@ -76,7 +99,13 @@ class Claim(Value):
     owner: str
     token: int
     session_token: int
+    lease_until: datetime
     claimed_at: datetime
+    dispatched_at: datetime | None
+    finished_at: datetime | None
+    attempts: int
+    lookups: int
+    due_at: datetime | None
 
 
 class Refused(Value):
@@ -84,15 +113,6 @@ class Refused(Value):
 
     answer: ReapprovalRequired | Blocked
     state: State
-
-
-class Result(Value):
-    """What a provider answered, kept as an artifact; `provider_ref` finds it there."""
-
-    outcome: Outcome
-    detail: str
-    artifact: StoredArtifact
-    provider_ref: str
 
 
 def claim(
@@ -104,11 +124,13 @@ def claim(
     *,
     owner: str,
     seconds: float,
+    promised: Promised | None = None,
 ) -> Claim | Refused:
     """The right to execute an item's approved version, or what is already there.
 
     One claim per scope and key, whoever asks: the same intent gets the claim that
-    exists, another one is refused (key_conflict), which is recorded.
+    exists, another one is refused (key_conflict), which is recorded. What is `promised`
+    to a provider is in the outbox with it; an internal effect promises nothing.
     """
     snapshot = versions.load(tx, item.id, item.version).snapshot
     existing = find(tx, snapshot.scope, snapshot.key)
@@ -116,7 +138,7 @@ def claim(
         return existing
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
     if not isinstance(answer, Executable):
-        return _refused(tx, item, answer, "claim", snapshot.intent_digest)
+        return refuse(tx, item, answer, "claim", snapshot.intent_digest)
     row: dict[str, Any] = {
         "id": f"c-{uuid.uuid4().hex[:16]}",
         "scope": snapshot.scope,
@@ -134,96 +156,105 @@ def claim(
     }
     if not tx.inserted(ExecutionClaim, row):
         # Somebody was faster than our look: now there is something to find.
-        return claim(tx, session, item, stored, domain, owner=owner, seconds=seconds)
+        return claim(
+            tx,
+            session,
+            item,
+            stored,
+            domain,
+            owner=owner,
+            seconds=seconds,
+            promised=promised,
+        )
+    held_back = reserve(tx, item, domain, snapshot.key)
+    if held_back is not None:
+        tx.run(delete(ExecutionClaim).where(ExecutionClaim.id == row["id"]))
+        return refuse(tx, item, held_back, "claim", snapshot.intent_digest)
+    if promised is not None:
+        outbox.promise(tx, item.workflow, row["id"], promised)
     items.move(tx, item, Event.CLAIM_EFFECT)
     made = load(tx, row["id"])
-    _note(tx, made, "execution_claimed")
+    note(tx, made, "execution_claimed")
     return made
 
 
-def take_over(tx: Transaction, old: Claim, owner: str, seconds: float) -> Claim:
-    """Take an undispatched claim from a holder that is gone; its token is worthless."""
-    values = {
-        **_key(old, "claimed"),
-        "to_state": "claimed",
-        "new_owner": owner,
-        "new_session_token": sessions.load(tx, old.workflow).lease_token,
-        "until": tx.now + timedelta(seconds=seconds),
-    }
-    if not tx.wrote(_TAKE_OVER, values):
-        raise Superseded(f"Claim {old.id} has moved on.")
-    taken = load(tx, old.id)
-    _note(tx, taken, "claim_taken_over")
-    return taken
-
-
-def dispatch(
+def retry(
     tx: Transaction,
-    held: Claim,
+    old: Claim,
     session: Session,
     stored: Stored,
     domain: Domain,
-) -> Refused | None:
-    """The last step before the effect: guard again, and only the newest token passes.
+    *,
+    owner: str,
+    seconds: float,
+) -> Claim | Refused:
+    """Claim an operation again that certainly did not happen: same key, higher token.
 
-    None lets the caller send; after that, no record of a result means "not known".
+    The guard is asked again: an approval that has ended since is not executed.
     """
-    present = sessions.load(tx, held.workflow, lock=True)
-    if present.lease_token != held.session_token:
-        raise Superseded(f"Another process works on {held.workflow} now.")
-    item = items.load(tx, held.item, lock=True)
-    snapshot = versions.load(tx, item.id, held.version).snapshot
+    item = items.load(tx, old.item, lock=True)
+    snapshot = versions.load(tx, item.id, old.version).snapshot
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
+    if isinstance(answer, Executable):
+        answer = reserve(tx, item, domain, old.key) or answer
     if not isinstance(answer, Executable):
-        _let_go(tx, held, answer)
-        return _refused(tx, item, answer, "send", snapshot.intent_digest)
-    if not tx.wrote(_DISPATCH, {**_to(held, "claimed", "dispatched"), "at": tx.now}):
-        raise Superseded(f"Claim {held.id} has moved on.")
-    _note(tx, held, "dispatched")
-    return None
+        let_go(tx, old, answer)
+        return refuse(tx, item, answer, "retry", snapshot.intent_digest)
+    if not tx.wrote(_NEW_HOLDER, _handed_on(tx, old, "claimed", owner, seconds)):
+        raise Superseded(f"Claim {old.id} has moved on.")
+    outbox.mark(tx, old.id, "pending")
+    items.move(tx, item, Event.RETRY)
+    taken = load(tx, old.id)
+    note(tx, taken, "execution_claimed", attempt=taken.attempts + 1)
+    return taken
 
 
-def _let_go(tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked) -> None:
-    """A claim whose item leaves its state is over; one that waits (frozen) is kept."""
+def take_over(tx: Transaction, old: Claim, owner: str, seconds: float) -> Claim:
+    """Take a claim from a holder that is gone; its token is worthless from now on.
+
+    `Superseded` while the holder's lease lasts, unless nothing was sent yet and the
+    session has a newer holder: then the old one cannot send any more.
+    """
+    values = _handed_on(tx, old, old.state, owner, seconds)
+    if not tx.wrote(_TAKE_OVER, {**values, "at": tx.now}):
+        raise Superseded(f"Claim {old.id} has moved on, or its holder is at work.")
+    items.move(tx, items.load(tx, old.item), Event.TAKEOVER)
+    taken = load(tx, old.id)
+    note(tx, taken, "claim_taken_over", taken_from=old.owner)
+    return taken
+
+
+def renew(tx: Transaction, held: Claim, seconds: float) -> None:
+    """Keep the lease while the effect is under way, or `Superseded`."""
+    until = tx.now + timedelta(seconds=seconds)
+    for state in ("dispatched", "claimed"):
+        if tx.wrote(_RENEW, {**moved(held, state, state), "until": until}):
+            return
+    raise Superseded(f"Claim {held.id} has moved on.")
+
+
+def reserve(tx: Transaction, item: Item, domain: Domain, key: str) -> Blocked | None:
+    """Take the resource where the tool needs it alone; None where all is well."""
+    if not domain.adapter.tools[item.action_type].exclusive:
+        return None
+    intent = versions.load(tx, item.id, item.version).snapshot.intent
+    if reservations.take(tx, intent.tenant, intent.resource, key):
+        return None
+    detail = f"{intent.resource} is held by another operation"
+    return Blocked(reasons=(Reason(code="resource_reserved", detail=detail),), to=None)
+
+
+def let_go(tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked) -> None:
+    """A claim whose item leaves its state is over; one that waits (frozen) is kept.
+
+    Either way nothing stays promised to others: the reservation is released.
+    """
+    reservations.release(tx, held.key)
     if answer.to is None:
         return
-    if not tx.wrote(_FINISH, {**_to(held, "claimed", "released"), "at": tx.now}):
+    if not tx.wrote(_RELEASE, {**moved(held, held.state, "released"), "at": tx.now}):
         raise Superseded(f"Claim {held.id} has moved on.")
-
-
-def finish(tx: Transaction, held: Claim, result: Result) -> bool:
-    """Record what became of the effect; False if a newer token has the claim.
-
-    A late result changes nothing; it is kept in the trail.
-    """
-    done = {**_to(held, "dispatched", result.outcome), "at": tx.now}
-    if not tx.wrote(_FINISH, done):
-        _note(tx, held, "late_write_refused", outcome=result.outcome)
-        return False
-    proposals.record_artifact(tx, result.artifact)
-    tx.run(
-        insert(Execution),
-        {
-            "id": f"e-{uuid.uuid4().hex[:16]}",
-            "claim": held.id,
-            "token": held.token,
-            "outcome": result.outcome,
-            "detail": result.detail,
-            "artifact": result.artifact.ref,
-            "provider_ref": result.provider_ref,
-            "at": tx.now,
-        },
-    )
-    items.move(tx, items.load(tx, held.item), _EVENT[result.outcome])
-    _note(
-        tx,
-        held,
-        _AUDIT[result.outcome],
-        execution_artifact=result.artifact.ref,
-        provider_ref=result.provider_ref,
-        detail=result.detail,
-    )
-    return True
+    outbox.mark(tx, held.id, "dropped")
 
 
 def load(tx: Transaction, claim_id: str) -> Claim:
@@ -231,59 +262,28 @@ def load(tx: Transaction, claim_id: str) -> Claim:
     row = tx.one(_BY_ID, {"id": claim_id})
     if row is None:
         raise NotFound(f"There is no claim {claim_id}.")
-    return _claim(row)
+    return as_claim(row)
 
 
 def find(tx: Transaction, scope: str, key: str) -> Claim | None:
     """The claim of an operation, or None."""
     row = tx.one(_BY_KEY, {"scope": scope, "key": key})
-    return None if row is None else _claim(row)
-
-
-def execution_of(tx: Transaction, claim_id: str) -> dict[str, Any] | None:
-    """The recorded result of a claim, or None while there is none."""
-    query = select(Execution).where(Execution.claim == claim_id)
-    row = tx.run(query.order_by(Execution.at.desc()).limit(1)).first()
-    return None if row is None else row._asdict()
+    return None if row is None else as_claim(row)
 
 
 def of_item(tx: Transaction, item: str) -> tuple[Claim, ...]:
     """An item's claims, the first one first."""
-    query = select(ExecutionClaim).where(ExecutionClaim.item == item)
-    rows = tx.all(query.order_by(ExecutionClaim.claimed_at, ExecutionClaim.id))
-    return tuple(_claim(row) for row in rows)
+    return tuple(as_claim(row) for row in tx.all(_OF_ITEM, {"item": item}))
 
 
-def executions_of(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
-    """Every recorded result of an item's claims, with the claim's version and key."""
-    query = (
-        select(Execution, ExecutionClaim.version, ExecutionClaim.key)
-        .join(ExecutionClaim, ExecutionClaim.id == Execution.claim)
-        .where(ExecutionClaim.item == item)
-    )
-    return tuple(row._asdict() for row in tx.all(query.order_by(Execution.at)))
-
-
-def workflow_of_provider_ref(tx: Transaction, provider_ref: str) -> str:
-    """Which workflow a sent message came from, by the provider's own reference."""
-    query = (
-        select(ExecutionClaim.workflow)
-        .join(Execution, Execution.claim == ExecutionClaim.id)
-        .where(Execution.provider_ref == provider_ref)
-    )
-    row = tx.run(query.limit(1)).first()
-    if row is None:
-        raise NotFound(f"No execution has the reference {provider_ref}.")
-    return str(row.workflow)
-
-
-def _refused(
+def refuse(
     tx: Transaction,
     item: Item,
     answer: ReapprovalRequired | Blocked,
     moment: str,
     digest: str,
 ) -> Refused:
+    """Do what follows from the guard's no at a claim, a send or a retry."""
     if any(reason.code == "key_conflict" for reason in answer.reasons):
         audit.append(
             tx,
@@ -293,13 +293,13 @@ def _refused(
             asked=digest,
             reasons=[reason.model_dump() for reason in answer.reasons],
         )
-    moved = endings.refuse(tx, item, answer, moment)
-    return Refused(answer=answer, state=moved.state)
+    stays = endings.refuse(tx, item, answer, moment)
+    return Refused(answer=answer, state=stays.state)
 
 
-def _note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> None:
+def note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> None:
+    """Record what became of a claim, with everything that it is about."""
     snapshot = versions.load(tx, held.item, held.version)
-    flow_run = sessions.flow_run_of(tx, held.workflow)
     audit.append(
         tx,
         held.workflow,
@@ -308,20 +308,40 @@ def _note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> 
         claim=held.id,
         fencing_token=held.token,
         owner=held.owner,
-        flow_run=flow_run,
+        flow_run=sessions.flow_run_of(tx, held.workflow),
         **versions.facts(snapshot),
         **more,
     )
 
 
-def _key(held: Claim, from_state: ClaimState) -> dict[str, Any]:
-    return {"of": held.id, "held_token": held.token, "from_state": from_state}
+def moved(held: Claim, from_state: ClaimState, to_state: ClaimState) -> dict[str, Any]:
+    """The values of a guarded write: whose claim, from which state to which."""
+    return {
+        "of": held.id,
+        "held_token": held.token,
+        "held_owner": held.owner,
+        "from_state": from_state,
+        "to_state": to_state,
+    }
 
 
-def _to(held: Claim, from_state: ClaimState, to_state: ClaimState) -> dict[str, Any]:
-    return {**_key(held, from_state), "to_state": to_state}
-
-
-def _claim(row: Any) -> Claim:
+def as_claim(row: Any) -> Claim:
+    """A claim from its row."""
     values = row._asdict()
     return Claim.model_validate({name: values[name] for name in Claim.model_fields})
+
+
+def guarded_move(**values: Any) -> Any:
+    """The guarded write, setting these columns beside the state; built at import."""
+    return _MOVE.values(**values)
+
+
+def _handed_on(
+    tx: Transaction, old: Claim, to_state: ClaimState, owner: str, seconds: float
+) -> dict[str, Any]:
+    return {
+        **moved(old, old.state, to_state),
+        "new_owner": owner,
+        "new_session_token": sessions.load(tx, old.workflow).lease_token,
+        "until": tx.now + timedelta(seconds=seconds),
+    }

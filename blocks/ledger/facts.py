@@ -6,15 +6,16 @@ read inside it (`gather`).
 
 from datetime import datetime
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, literal, select, union_all
 
 from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
-from blocks.ledger import people, rules
+from blocks.ledger import freezes, people, reservations, rules
 from blocks.ledger.database import Transaction
+from blocks.ledger.effect_tables import ExecutionClaim, KeyTombstone
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
-from blocks.ledger.tables import ExecutionClaim, PayloadVersion, Verdict
+from blocks.ledger.tables import PayloadVersion, Verdict
 from policies import access, canonical, guard, idempotency
 from policies.adapter import Adapter, Target
 from policies.errors import NotFound, PlacetError
@@ -33,8 +34,14 @@ _SPENT = select(ExecutionClaim.key).where(
     ExecutionClaim.version == bindparam("version"),
     ExecutionClaim.key != bindparam("key"),
 )
-_BOUND = select(ExecutionClaim.digest).where(
-    ExecutionClaim.scope == bindparam("scope"), ExecutionClaim.key == bindparam("key")
+_BOUND = union_all(
+    select(ExecutionClaim.digest, literal(False).label("buried")).where(
+        ExecutionClaim.scope == bindparam("scope"),
+        ExecutionClaim.key == bindparam("key"),
+    ),
+    select(KeyTombstone.digest, literal(True).label("buried")).where(
+        KeyTombstone.scope == bindparam("scope"), KeyTombstone.key == bindparam("key")
+    ),
 )
 _NEWEST = (
     select(PayloadVersion.ref, PayloadVersion.version)
@@ -125,7 +132,20 @@ def gather(
         expires_at=standing.expires_at,
         spent_by=spent.key if spent else None,
         key_digest=bound.digest if bound else None,
+        key_expired=bool(bound and bound.buried),
+        frozen=freezes.is_frozen(tx, session.tenant, item.action_type),
+        reserved_by=_holder(tx, session.tenant, item, intent.resource, domain),
     )
+
+
+def _holder(
+    tx: Transaction, tenant: str, item: Item, resource: str, domain: Domain
+) -> str | None:
+    """Who holds the resource, where the item's tool needs it alone."""
+    tool = domain.adapter.tools.get(item.action_type)
+    if tool is None or not tool.exclusive:
+        return None
+    return reservations.holder(tx, tenant, resource)
 
 
 def ask_guard(

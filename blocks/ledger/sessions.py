@@ -273,6 +273,18 @@ def close(
     return moved
 
 
+def reopen(tx: Transaction, workflow: str, why: str) -> bool:
+    """Let a request go on that had ended as unknown; False if it had not."""
+    ended = update(WorkflowSession).where(
+        WorkflowSession.id == workflow, WorkflowSession.status == "unknown"
+    )
+    values: dict[str, Any] = {"status": "running", "closing": None, "closed_at": None}
+    if not tx.wrote(ended.values(revision=WorkflowSession.revision + 1, **values)):
+        return False
+    audit.append(tx, workflow, "request_reopened", reason=why)
+    return True
+
+
 def _other_request(request_id: str) -> Conflict:
     return Conflict(
         f"Request id {request_id!r} was used for another request.",

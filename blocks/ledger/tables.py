@@ -252,46 +252,6 @@ class ResumeBinding(Base):
     consumed_at: Mapped[datetime | None]
 
 
-class ExecutionClaim(Base):
-    """The one right to an effect. Every write repeats token and state."""
-
-    __tablename__ = "execution_claims"
-    __table_args__ = (UniqueConstraint("scope", "key"),)
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    scope: Mapped[str]
-    key: Mapped[str]
-    digest: Mapped[str]
-    workflow: Mapped[str] = mapped_column(ForeignKey("workflow_sessions.id"))
-    item: Mapped[str] = mapped_column(ForeignKey("items.id"))
-    version: Mapped[int]
-    state: Mapped[str]
-    owner: Mapped[str]
-    token: Mapped[int]
-    session_token: Mapped[int]
-    lease_until: Mapped[datetime]
-    claimed_at: Mapped[datetime]
-    dispatched_at: Mapped[datetime | None]
-    finished_at: Mapped[datetime | None]
-
-
-class Execution(Base):
-    """Append-only. What a provider answered, or that it cannot be known."""
-
-    __tablename__ = "executions"
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    claim: Mapped[str] = mapped_column(ForeignKey("execution_claims.id"))
-    token: Mapped[int]
-    outcome: Mapped[str]
-    detail: Mapped[str]
-    artifact: Mapped[str] = mapped_column(ForeignKey("artifacts.ref"))
-    provider_ref: Mapped[str]
-    at: Mapped[datetime]
-
-    __table_args__ = (Index("executions_by_provider_ref", "provider_ref"),)
-
-
 class Reviewer(Base):
     """A person who may decide."""
 
@@ -344,6 +304,8 @@ APPEND_ONLY: tuple[str, ...] = (
     "artifacts",
     "audit_events",
     "executions",
+    "freezes",
+    "key_tombstones",
     "payload_versions",
     "policies",
     "review_events",

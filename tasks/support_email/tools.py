@@ -13,12 +13,13 @@ from typing import Any, cast
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from blocks import smtp
 from blocks.artifacts import StoredArtifact
 from blocks.drafting import Draft, DraftRequest, DraftText, OutputField
 from blocks.generation import PromptTemplate, provenance_of
-from blocks.ledger.claims import Outcome, Result
+from blocks.ledger.effects import Result
 from blocks.mail_message import build_message, message_id_for
+from blocks.provider import Message
+from blocks.smtp_provider import SmtpProvider
 from blocks.support_email import store
 from policies import canonical
 from policies.snapshot import EvidenceRef
@@ -27,6 +28,8 @@ from policies.support_email.facts import draft_facts
 from policies.support_email.mail import SEND_ACKNOWLEDGEMENT, SEND_REPLY, Mail, Request
 from policies.support_email.text import RULES_VERSION, check_text, fill
 from policies.value import Json
+from tasks import effects
+from tasks.effects import Effect, External
 from tasks.services import Services
 from tasks.work import Made, Work
 
@@ -111,13 +114,31 @@ def revise_reply(services: Services, work: Work, view: View) -> Made:
 @_tool
 def send_reply(services: Services, claim: str, token: int) -> Result:
     """Send an approved reply."""
-    return _send(services, claim, token, SEND_REPLY.name)
+    return effects.send(services, claim, token, SEND_REPLY.name, _provider(services))
 
 
 @_tool
 def send_acknowledgement(services: Services, claim: str, token: int) -> Result:
     """Send an approved acknowledgement."""
-    return _send(services, claim, token, SEND_ACKNOWLEDGEMENT.name)
+    name = SEND_ACKNOWLEDGEMENT.name
+    return effects.send(services, claim, token, name, _provider(services))
+
+
+def _message(services: Services, payload: dict[str, Json], key: str) -> Message:
+    """The mail's bytes, from what was approved alone; its id is the operation's."""
+    mail = Mail.model_validate(payload)
+    message_id = message_id_for(key, services.mail.message_id_domain)
+    body = build_message(mail, message_id=message_id, date=services.clock())
+    envelope: dict[str, Json] = {
+        "sender": mail.sender,
+        "recipient": mail.recipient,
+        "message_id": message_id,
+    }
+    return Message(body=body, media_type="message/rfc822", envelope=envelope)
+
+
+def _provider(services: Services) -> SmtpProvider:
+    return SmtpProvider(services.mail.smtp())
 
 
 WORK: Mapping[str, Callable[[Services, Work, View], Made]] = {
@@ -125,50 +146,10 @@ WORK: Mapping[str, Callable[[Services, Work, View], Made]] = {
     "validate_reply": validate_reply,
     "revise_reply": revise_reply,
 }
-EFFECTS: Mapping[str, Callable[[Services, str, int], Result]] = {
-    SEND_REPLY.name: send_reply,
-    SEND_ACKNOWLEDGEMENT.name: send_acknowledgement,
+EFFECTS: Mapping[str, Effect] = {
+    SEND_REPLY.name: External(send_reply, _message, _provider),
+    SEND_ACKNOWLEDGEMENT.name: External(send_acknowledgement, _message, _provider),
 }
-
-
-def _send(services: Services, claim: str, token: int, tool: str) -> Result:
-    operation = services.pass_gate(claim, token, tool)
-    mail = Mail.model_validate(operation.take_payload())
-    domain = services.mail.message_id_domain
-    message_id = message_id_for(operation.key, domain)
-    message = build_message(mail, message_id=message_id, date=operation.claimed_at)
-    answer = smtp.send(
-        services.mail.smtp(),
-        sender=mail.sender,
-        recipient=mail.recipient,
-        message=message,
-    )
-    return _result(services, message_id, message, answer)
-
-
-_OUTCOMES: dict[str, Outcome] = {
-    "accepted": "executed",
-    "refused": "failed",
-    "unknown": "unknown",
-}
-
-
-def _result(
-    services: Services, message_id: str, message: bytes, answer: smtp.Outcome
-) -> Result:
-    sent = services.artifacts.put(message, "execution", "message/rfc822")
-    body: dict[str, Json] = {
-        "message_id": message_id,
-        "message": sent.ref,
-        "answer": answer.model_dump(mode="json"),
-    }
-    kept = services.artifacts.put(canonical.canonical_bytes(body), "execution")
-    return Result(
-        outcome=_OUTCOMES[answer.kind],
-        detail=f"{answer.code or 'no code'} {answer.text}".strip(),
-        artifact=kept,
-        provider_ref=message_id,
-    )
 
 
 def _request(view: View, draft: DraftText | None) -> DraftRequest:

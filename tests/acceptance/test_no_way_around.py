@@ -67,7 +67,7 @@ def test_the_loop_below_another_flow_is_refused_at_its_start(
 def test_a_claim_opens_the_gate_once(world: World, mail: RecordingServer) -> None:
     """L7: the same claim a second time sends nothing."""
     _, claim = world.claimed()
-    send = tools.EFFECTS[SEND_REPLY.name]
+    send = tools.EFFECTS[SEND_REPLY.name].tool
 
     assert send(world.services, claim.id, claim.token).outcome == "executed"
     assert len(mail.received) == 1
@@ -80,7 +80,7 @@ def test_another_token_than_the_newest_is_worth_nothing(
     token: int, world: World, mail: RecordingServer
 ) -> None:
     _, claim = world.claimed()
-    send = tools.EFFECTS[SEND_REPLY.name]
+    send = tools.EFFECTS[SEND_REPLY.name].tool
 
     assert refusal(send, world, claim.id, token) == "superseded"
     assert mail.received == []
@@ -90,9 +90,10 @@ def test_a_token_that_was_taken_over_is_worth_nothing(
     world: World, mail: RecordingServer
 ) -> None:
     _, claim = world.claimed()
+    world.clock.move(61)
     with world.ledger.write() as tx:
         claims.take_over(tx, claim, "another", 60)
-    send = tools.EFFECTS[SEND_REPLY.name]
+    send = tools.EFFECTS[SEND_REPLY.name].tool
 
     assert refusal(send, world, claim.id, claim.token) == "superseded"
     assert mail.received == []
@@ -100,7 +101,7 @@ def test_a_token_that_was_taken_over_is_worth_nothing(
 
 def test_a_claim_is_for_its_own_tool_alone(world: World, mail: RecordingServer) -> None:
     _, claim = world.claimed()
-    send = tools.EFFECTS[SEND_ACKNOWLEDGEMENT.name]
+    send = tools.EFFECTS[SEND_ACKNOWLEDGEMENT.name].tool
 
     assert refusal(send, world, claim.id, claim.token) == "not_claimed"
     assert mail.received == []
@@ -110,7 +111,7 @@ def test_an_operation_cannot_be_made_by_hand(world: World) -> None:
     _, claim = world.claimed()
 
     with pytest.raises(Refused, match="comes from a claim"):
-        Operation(object(), claim, SEND_REPLY.name, {"body": "anything"})
+        Operation(object(), claim, b"anything", {})
 
 
 @pytest.fixture

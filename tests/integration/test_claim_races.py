@@ -47,7 +47,7 @@ def test_of_64_threads_with_one_claim_one_sends(
     def send(_: int) -> bool:
         claim = claim_of(world, work)
         try:
-            tools.EFFECTS[SEND](world.services, claim.id, claim.token)
+            tools.EFFECTS[SEND].tool(world.services, claim.id, claim.token)
         except Superseded:
             return False
         return True
@@ -84,6 +84,7 @@ def test_of_those_who_take_over_at_once_one_holds_the_claim(world: World) -> Non
 
     for number in range(ROUNDS):
         work, claim = world.claimed(f"request-{number}")
+        world.clock.move(61)
         got = together(8, take_over)
         taken = [one for one in got if isinstance(one, Claim)]
         assert [one.token for one in taken] == [2]
@@ -98,13 +99,14 @@ def test_a_take_over_and_a_send_at_once_leave_one_of_them(
 
     def act(index: int) -> object:
         if index:
-            return tools.EFFECTS[SEND](world.services, claim.id, claim.token)
+            return tools.EFFECTS[SEND].tool(world.services, claim.id, claim.token)
         with world.ledger.write() as tx:
             return claims.take_over(tx, claim, "thread", 60)
 
     for number in range(ROUNDS):
         before = len(mail.received)
         _, claim = world.claimed(f"request-{number}")
+        world.clock.move(61)
         taken, sent = together(2, act)
         assert isinstance(taken, Superseded) != isinstance(sent, Superseded)
         assert len(mail.received) - before == isinstance(taken, Superseded)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from blocks import smtp
+from blocks import gate, smtp
 from blocks.gate import Operation
-from blocks.ledger import claims, facts, sessions
-from blocks.ledger.claims import Claim, Result
+from blocks.ledger import claims, effects, facts, sessions
+from blocks.ledger.claims import Claim
+from blocks.ledger.effects import Result
 from policies.errors import Conflict, Refused, Superseded
 from policies.lifecycle import State
 from tasks.support_email import tools
@@ -20,16 +21,18 @@ SEND = "support_email.send_reply"
 
 def act(world: World, claim: Claim) -> Result:
     """The tool with this claim and token; the result is not recorded."""
-    result: Result = tools.EFFECTS[SEND](world.services, claim.id, claim.token)
+    result: Result = tools.EFFECTS[SEND].tool(world.services, claim.id, claim.token)
     return result
 
 
 def finish(world: World, claim: Claim, result: Result) -> bool:
     with world.ledger.write() as tx:
-        return claims.finish(tx, claim, result)
+        return effects.finish(tx, claim, result)
 
 
 def take_over(world: World, claim: Claim) -> Claim:
+    """Once its holder's lease has run out."""
+    world.clock.move(61)
     with world.ledger.write() as tx:
         return claims.take_over(tx, claim, "another", 60)
 
@@ -125,7 +128,8 @@ def test_a_process_that_ended_in_the_effect_leaves_an_unknown_outcome(
     if sent:
         act(world, claim)
     else:
-        world.services.pass_gate(claim.id, claim.token, SEND)
+        gate.open_for(world.services.gate, claim.id, claim.token, SEND)
+    world.clock.move(61)
     work, _ = world.advance(world.execute(work))
     assert world.item(work).state == "execution_unknown"
     assert work.session.status == "unknown"
@@ -162,11 +166,12 @@ def test_a_tool_that_breaks_before_the_effect_can_be_tried_again(
 ) -> None:
     work = world.resumed()
 
-    def break_down(*_: object) -> None:
+    def break_down(*_: object) -> Result:
         raise RuntimeError("out of memory")
 
     with monkeypatch.context() as patch:
-        patch.setitem(tools.EFFECTS, SEND, break_down)
+        broken = tools.EFFECTS[SEND]._replace(tool=break_down)
+        patch.setitem(tools.EFFECTS, SEND, broken)
         with pytest.raises(RuntimeError):
             world.execute(work)
     world.execute(reload(world.services, work.held))
@@ -195,7 +200,7 @@ def test_an_old_token_passes_neither_the_gate_s_look_nor_its_write(
     stored = facts.read_stored(world.services.artifacts, adapter, version.snapshot)
     with pytest.raises(Superseded), world.ledger.write() as tx:
         session = sessions.load(tx, work.workflow)
-        claims.dispatch(tx, old, session, stored, world.domain)
+        effects.dispatch(tx, old, session, stored, world.domain)
     assert "dispatched" not in names(world.trail(work))
 
 
@@ -203,6 +208,7 @@ def test_a_late_result_changes_nothing_and_is_kept(world: World) -> None:
     """S10"""
     work, old = world.claimed()
     late = act(world, old)
+    world.clock.move(61)
     world.execute(work)
     assert world.item(work).state == "execution_unknown"
     before = forging.rows(world.ledger, "executions")
@@ -227,23 +233,24 @@ def test_a_fenced_holder_s_result_is_refused_while_the_newer_one_works(
 
 
 def test_a_dispatched_claim_cannot_be_taken_over(world: World) -> None:
-    """S9"""
+    """S9: not before its holder's lease has run out; it may be sending."""
     _, claim = world.claimed()
-    world.services.pass_gate(claim.id, claim.token, SEND)
-    with pytest.raises(Superseded):
-        take_over(world, claim)
+    gate.open_for(world.services.gate, claim.id, claim.token, SEND)
+    with pytest.raises(Superseded), world.ledger.write() as tx:
+        claims.take_over(tx, claim, "another", 60)
+    assert take_over(world, claim).token == 2
 
 
 def test_the_gate_opens_once(world: World) -> None:
     """S7"""
     _, claim = world.claimed()
-    operation = world.services.pass_gate(claim.id, claim.token, SEND)
-    assert operation.take_payload()["customer_id"] == "c-1"
+    operation = gate.open_for(world.services.gate, claim.id, claim.token, SEND)
+    assert operation.take_body().startswith(b"From: ")
     with pytest.raises(Conflict) as spent:
-        operation.take_payload()
+        operation.take_body()
     assert spent.value.code == "approval_spent"
     with pytest.raises(Superseded):
-        world.services.pass_gate(claim.id, claim.token, SEND)
+        gate.open_for(world.services.gate, claim.id, claim.token, SEND)
 
 
 def test_the_gate_is_shut_without_a_claim_for_this_very_tool(
@@ -254,12 +261,12 @@ def test_the_gate_is_shut_without_a_claim_for_this_very_tool(
     acknowledgement = "support_email.send_acknowledgement"
     for claim_id, tool in (("c-0", SEND), (claim.id, acknowledgement)):
         with pytest.raises(Refused) as refused:
-            tools.EFFECTS[tool](world.services, claim_id, 1)
+            tools.EFFECTS[tool].tool(world.services, claim_id, 1)
         assert refused.value.code == "not_claimed"
     with pytest.raises(Superseded):
-        tools.EFFECTS[SEND](world.services, claim.id, 2)
+        tools.EFFECTS[SEND].tool(world.services, claim.id, 2)
     with pytest.raises(Refused):
-        Operation(object(), claim, SEND, {})
+        Operation(object(), claim, b"anything", {})
     assert (present(world, claim).state, mail.received) == ("claimed", [])
     assert "dispatched" not in names(world.trail(work))
 
@@ -283,7 +290,7 @@ def test_the_provider_is_given_the_operation_s_own_name(
     message_id = f"<{key}@placet.test>"
     assert f"Message-ID: {message_id}".encode() in mail.received[0].content
     with world.ledger.read() as tx:
-        assert claims.workflow_of_provider_ref(tx, message_id) == work.workflow
+        assert effects.workflow_of_provider_ref(tx, message_id) == work.workflow
 
 
 def test_equal_actions_of_one_plan_are_different_operations(

@@ -9,6 +9,7 @@ import pytest
 
 from blocks.lease import LeaseKeeper
 from blocks.ledger import sessions
+from blocks.ledger.database import Transaction
 from blocks.ledger.sessions import Held
 from policies.errors import Unavailable
 from tasks.work import Work
@@ -27,8 +28,15 @@ def work(world: World) -> Work:
 @pytest.fixture
 def keeper(world: World, work: Work) -> Iterator[LeaseKeeper]:
     """What keeps its lease."""
-    with LeaseKeeper(world.ledger, work.workflow, work.held.token, SECONDS) as keeping:
+    with keeping_of(world, work, SECONDS) as keeping:
         yield keeping
+
+
+def keeping_of(world: World, work: Work, seconds: float) -> LeaseKeeper:
+    def renew(tx: Transaction) -> None:
+        sessions.renew(tx, work.workflow, work.held.token, seconds)
+
+    return LeaseKeeper(world.ledger, renew, seconds)
 
 
 def is_kept_beyond(world: World, work: Work, moment: datetime) -> bool:
@@ -69,7 +77,7 @@ def test_it_notices_that_a_newer_holder_has_the_lease(
 
 def test_it_ends_with_its_block(world: World, work: Work) -> None:
     before = threading.active_count()
-    with LeaseKeeper(world.ledger, work.workflow, work.held.token, 60):
+    with keeping_of(world, work, 60):
         assert threading.active_count() == before + 1
     assert threading.active_count() == before
 

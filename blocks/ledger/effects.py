@@ -1,0 +1,267 @@
+"""What is done with a claim: it is sent, it ends, it is lost, it is found again.
+
+`dispatch` is the last guarded step before an effect. From there on the absence of a
+record means "not known", and only a finding, by the provider or by a person, ends that.
+"""
+
+import uuid
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import bindparam, case, insert, select, update
+
+from blocks.artifacts import StoredArtifact
+from blocks.domain import Domain
+from blocks.ledger import (
+    audit,
+    claims,
+    facts,
+    items,
+    outbox,
+    proposals,
+    reservations,
+    sessions,
+    versions,
+)
+from blocks.ledger.claims import Claim, Refused
+from blocks.ledger.database import Transaction
+from blocks.ledger.effect_tables import Execution, ExecutionClaim
+from blocks.ledger.facts import Stored
+from blocks.ledger.sessions import Session
+from policies.errors import NotFound, Superseded
+from policies.guard import Executable
+from policies.lifecycle import Event, State
+from policies.value import Value
+
+Outcome: TypeAlias = Literal["executed", "failed", "unknown"]
+
+_DISPATCH = claims.guarded_move(
+    dispatched_at=bindparam("at"), attempts=ExecutionClaim.attempts + 1
+)
+_FINISH = claims.guarded_move(finished_at=bindparam("at"))
+_LOSE = claims.guarded_move(due_at=bindparam("at"))
+_MAKE_READY = claims.guarded_move(due_at=bindparam("at"))
+_INSERT = insert(Execution)
+# Of one attempt, what was found out later is the newer one.
+_NEWEST_FIRST = (
+    Execution.token.desc(),
+    case((Execution.outcome == "unknown", 1), else_=0),
+    Execution.at.desc(),
+)
+_OF_CLAIM = (
+    select(Execution)
+    .where(Execution.claim == bindparam("claim"))
+    .order_by(*_NEWEST_FIRST)
+    .limit(1)
+)
+_OF_ITEM = (
+    select(Execution)
+    .where(Execution.item == bindparam("item"))
+    .order_by(Execution.version, *(part for part in reversed(_NEWEST_FIRST)))
+)
+_LOOKED_UP = (
+    update(ExecutionClaim)
+    .where(
+        ExecutionClaim.id == bindparam("of"),
+        ExecutionClaim.token == bindparam("held_token"),
+        ExecutionClaim.state == "unknown",
+    )
+    .values(lookups=ExecutionClaim.lookups + 1, due_at=bindparam("at"))
+)
+_ENDED: dict[Outcome, tuple[Event, audit.EventName]] = {
+    "executed": (Event.SUCCEED, "executed"),
+    "failed": (Event.FAIL, "execution_failed"),
+    "unknown": (Event.LOSE_TRACK, "execution_unknown"),
+}
+
+
+class Result(Value):
+    """What a provider answered, kept as an artifact; `provider_ref` finds it there."""
+
+    outcome: Outcome
+    detail: str
+    artifact: StoredArtifact
+    provider_ref: str
+
+
+class Found(Value):
+    """What was found out about an unknown outcome: by whom or what, and why so."""
+
+    happened: bool
+    detail: str
+    artifact: StoredArtifact
+    provider_ref: str
+    by: dict[str, Any]
+    """Facts for the trail: the method, and where a person said it, who and why."""
+
+
+def dispatch(
+    tx: Transaction, held: Claim, session: Session, stored: Stored, domain: Domain
+) -> Refused | None:
+    """The last step before the effect: guard again, and only the newest token passes.
+
+    None lets the caller send; after that, no record of a result means "not known".
+    """
+    present = sessions.load(tx, held.workflow, lock=True)
+    if present.lease_token != held.session_token:
+        raise Superseded(f"Another process works on {held.workflow} now.")
+    item = items.load(tx, held.item, lock=True)
+    snapshot = versions.load(tx, item.id, held.version).snapshot
+    answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
+    if isinstance(answer, Executable):
+        answer = claims.reserve(tx, item, domain, held.key) or answer
+    if not isinstance(answer, Executable):
+        claims.let_go(tx, held, answer)
+        return claims.refuse(tx, item, answer, "send", snapshot.intent_digest)
+    values = claims.moved(held, "claimed", "dispatched")
+    if not tx.wrote(_DISPATCH, {**values, "at": tx.now}):
+        raise Superseded(f"Claim {held.id} has moved on.")
+    outbox.mark(tx, held.id, "sent")
+    claims.note(tx, held, "dispatched", attempt=held.attempts + 1)
+    return None
+
+
+def finish(tx: Transaction, held: Claim, result: Result) -> bool:
+    """Record what became of the effect; False if a newer token has the claim.
+
+    A late result changes nothing; it is kept in the trail.
+    """
+    values = claims.moved(held, "dispatched", _state(result.outcome))
+    known = result.outcome != "unknown"
+    if not tx.wrote(_FINISH if known else _LOSE, {**values, "at": tx.now}):
+        claims.note(
+            tx,
+            held,
+            "late_write_refused",
+            outcome=result.outcome,
+            detail=result.detail,
+            provider_ref=result.provider_ref,
+        )
+        return False
+    _record(tx, held, result)
+    if known:
+        _close(tx, held)
+    event, name = _ENDED[result.outcome]
+    items.move(tx, items.load(tx, held.item), event)
+    claims.note(
+        tx,
+        held,
+        name,
+        execution_artifact=result.artifact.ref,
+        provider_ref=result.provider_ref,
+        detail=result.detail,
+    )
+    return True
+
+
+def reconcile(tx: Transaction, held: Claim, found: Found) -> bool:
+    """Settle an unknown outcome; False if it was settled otherwise meanwhile.
+
+    What happened is executed. What did not may be tried again, under the same key. A
+    request that had ended as unknown goes on.
+    """
+    if not (_settle_happened if found.happened else _settle_not)(tx, held, found):
+        return False
+    claims.note(
+        tx,
+        held,
+        "reconciled",
+        outcome="executed" if found.happened else "retry_ready",
+        execution_artifact=found.artifact.ref,
+        provider_ref=found.provider_ref,
+        detail=found.detail,
+        **found.by,
+    )
+    claims.note(tx, held, "executed" if found.happened else "retry_ready")
+    sessions.reopen(tx, held.workflow, "an unknown outcome was settled")
+    return True
+
+
+def note_lookup(tx: Transaction, held: Claim, again_in: float) -> None:
+    """The provider could not tell yet: ask again after so many seconds."""
+    at = tx.now + timedelta(seconds=again_in)
+    tx.run(_LOOKED_UP, {"of": held.id, "held_token": held.token, "at": at})
+
+
+def result_of(tx: Transaction, claim_id: str) -> dict[str, Any] | None:
+    """The newest recorded result of a claim, or None while there is none."""
+    row = tx.one(_OF_CLAIM, {"claim": claim_id})
+    return None if row is None else row._asdict()
+
+
+def results_of(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
+    """Every recorded result of an item's claims, with version and key."""
+    return tuple(row._asdict() for row in tx.all(_OF_ITEM, {"item": item}))
+
+
+def workflow_of_provider_ref(tx: Transaction, provider_ref: str) -> str:
+    """Which workflow a sent message came from, by the provider's own reference."""
+    query = select(Execution.workflow).where(Execution.provider_ref == provider_ref)
+    row = tx.run(query.limit(1)).first()
+    if row is None:
+        raise NotFound(f"No execution has the reference {provider_ref}.")
+    return str(row.workflow)
+
+
+def _settle_happened(tx: Transaction, held: Claim, found: Found) -> bool:
+    values = claims.moved(held, "unknown", "executed")
+    if not tx.wrote(_FINISH, {**values, "at": tx.now}):
+        return False
+    result = Result(
+        outcome="executed",
+        detail=found.detail,
+        artifact=found.artifact,
+        provider_ref=found.provider_ref,
+    )
+    _record(tx, held, result)
+    _close(tx, held)
+    items.move(tx, items.load(tx, held.item), Event.RECONCILE, State.EXECUTED)
+    return True
+
+
+def _settle_not(tx: Transaction, held: Claim, found: Found) -> bool:
+    values = claims.moved(held, "unknown", "retry_ready")
+    if not tx.wrote(_MAKE_READY, {**values, "at": tx.now + _backoff(held.attempts)}):
+        return False
+    proposals.record_artifact(tx, found.artifact)
+    # Nothing is under way: others may have the resource until it is claimed again.
+    reservations.release(tx, held.key)
+    outbox.mark(tx, held.id, "pending")
+    items.move(tx, items.load(tx, held.item), Event.RECONCILE, State.RETRY_READY)
+    return True
+
+
+def _record(tx: Transaction, held: Claim, result: Result) -> None:
+    proposals.record_artifact(tx, result.artifact)
+    tx.run(
+        _INSERT,
+        {
+            "id": f"e-{uuid.uuid4().hex[:16]}",
+            "claim": held.id,
+            "workflow": held.workflow,
+            "item": held.item,
+            "version": held.version,
+            "scope": held.scope,
+            "key": held.key,
+            "token": held.token,
+            "outcome": result.outcome,
+            "detail": result.detail,
+            "artifact": result.artifact.ref,
+            "provider_ref": result.provider_ref,
+            "at": tx.now,
+        },
+    )
+
+
+def _close(tx: Transaction, held: Claim) -> None:
+    outbox.mark(tx, held.id, "done")
+    reservations.release(tx, held.key)
+
+
+def _state(outcome: Outcome) -> claims.ClaimState:
+    return outcome
+
+
+def _backoff(attempts: int) -> timedelta:
+    """The first retry comes at once, the others later and later, up to 5 minutes."""
+    return timedelta(seconds=0 if attempts <= 1 else min(300, 2 ** (attempts - 1)))

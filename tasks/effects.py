@@ -1,0 +1,97 @@
+"""The tools that touch the world: how each is prepared, and who carries it out.
+
+A domain registers one of these per tool with an effect; nothing is reached without
+passing the gate.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from blocks import gate
+from blocks.gate import Apply
+from blocks.ledger.effects import Found, Outcome, Result
+from blocks.ledger.outbox import Promised
+from blocks.provider import Answer, AnswerKind, Finding, Message, Provider
+from policies import canonical
+from policies.value import Json
+from tasks.services import Services
+
+
+class External(NamedTuple):
+    """An effect at a provider. `prepare` makes its bytes, once, from the payload.
+
+    `tool` is the Prefect task that is given claim and token.
+    """
+
+    tool: Callable[[Services, str, int], Result]
+    prepare: Callable[[Services, dict[str, Json], str], Message]
+    provider: Callable[[Services], Provider]
+
+
+class Internal(NamedTuple):
+    """An effect in tables of ours, in one transaction with its result."""
+
+    tool: Callable[[Services, str, int], Result]
+
+
+Effect: TypeAlias = External | Internal
+
+_OUTCOMES: dict[AnswerKind, Outcome] = {
+    "accepted": "executed",
+    "refused": "failed",
+    "unknown": "unknown",
+}
+
+
+def send(
+    services: Services, claim: str, token: int, tool: str, provider: Provider
+) -> Result:
+    """Pass the gate with a claim and hand its promised bytes to the provider, once."""
+    operation = gate.open_for(services.gate, claim, token, tool)
+    answer = provider.send(operation.key, operation.take_body(), operation.envelope)
+    return _result(services, answer)
+
+
+def apply(
+    services: Services, claim: str, token: int, tool: str, change: Apply
+) -> Result:
+    """Pass the gate with a claim and change our own tables, in one transaction."""
+    return gate.carry_out(services.gate, claim, token, tool, change)
+
+
+def promise(
+    services: Services, effect: Effect, payload: dict[str, Json], key: str
+) -> Promised | None:
+    """What goes into the outbox with a claim; nothing for an internal effect."""
+    if isinstance(effect, Internal):
+        return None
+    message = effect.prepare(services, payload, key)
+    kept = services.artifacts.put(message.body, "execution", message.media_type)
+    return Promised(message=kept, envelope=message.envelope)
+
+
+def found(services: Services, finding: Finding) -> Found:
+    """A provider's finding as the ledger records it."""
+    kept = services.artifacts.put(
+        canonical.canonical_bytes(canonical.normalise(finding.model_dump(mode="json"))),
+        "execution",
+    )
+    return Found(
+        happened=finding.kind == "happened",
+        detail=finding.detail,
+        artifact=kept,
+        provider_ref=finding.provider_ref,
+        by={"method": "look-up", "actor": "provider"},
+    )
+
+
+def _result(services: Services, answer: Answer) -> Result:
+    body = canonical.canonical_bytes(
+        canonical.normalise(answer.model_dump(mode="json"))
+    )
+    return Result(
+        outcome=_OUTCOMES[answer.kind],
+        detail=answer.detail,
+        artifact=services.artifacts.put(body, "execution"),
+        provider_ref=answer.provider_ref,
+    )
