@@ -165,7 +165,7 @@ def _result(
     kept = services.artifacts.put(canonical.canonical_bytes(body), "execution")
     return Result(
         outcome=_OUTCOMES[answer.kind],
-        detail=f"{answer.code or 'no code'} {answer.text}".strip(),
+        detail=smtp.in_words(answer, services.mail.smtp()),
         artifact=kept,
         provider_ref=message_id,
     )

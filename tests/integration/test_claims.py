@@ -104,6 +104,18 @@ def test_each_outcome_is_kept_as_what_it_is(
     assert names(world.trail(work)).count("dispatched") == 1
 
 
+def test_a_send_that_failed_says_how_far_it_came(
+    world: World, mail: RecordingServer
+) -> None:
+    mail.behaviour = "drop_after_recipient"
+    work, _ = world.advance(world.resumed())
+    (failed,) = work.state.execution_result
+    assert failed.detail == (
+        "The connection to the mail server ended at the DATA command: "
+        "Connection unexpectedly closed. Nothing was sent."
+    )
+
+
 def test_a_process_that_ended_after_its_claim_is_taken_over_and_sends_once(
     world: World, mail: RecordingServer
 ) -> None:
