@@ -58,7 +58,8 @@ def _facts(item: PacketItem) -> Table:
     rows = (
         ("Item", item.item),
         ("Tool", item.tool),
-        ("Version", f"v{payload.version}, shown as {canonical.short(item.snapshot)}"),
+        ("Version", f"v{payload.version}"),
+        ("Snapshot", canonical.short(item.snapshot)),
         ("Payload", payload.hash),
         ("Acts on", f"{intent.resource} at version {intent.resource_version}"),
         ("Condition", intent.precondition),

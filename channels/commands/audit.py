@@ -35,7 +35,8 @@ def verify(*, json: JsonFlag = False) -> int:
             "Artifacts are checked against their digests whenever they are read."
         )
     else:
-        output.say(f"Broken: {fault.chain}, event {fault.seq}: {fault.problem}.")
+        place = f"{fault.chain}, event {fault.seq}" if fault.seq else fault.chain
+        output.say(f"Broken: {place}: {fault.problem}.")
     return 0 if fault is None else 1
 
 
