@@ -33,7 +33,7 @@ from policies.policy import RiskLevel, Role
 from policies.state import OPEN_STATUS, SessionStatus
 from policies.value import Json, Value
 from tasks import opening
-from tasks.domains import find_domain
+from tasks.domains import find_domain, known_permissions
 from tasks.services import Services
 
 TERMINAL = Channel(name="terminal", method="bearer token", signed_in=True)
@@ -265,6 +265,7 @@ class Service:
         actor: str,
     ) -> tuple[Reviewer, Secrets]:
         """Make a reviewer; token and seed are told once."""
+        _check_permissions(permissions)
         with self.services.ledger.write() as tx:
             return people.add(
                 tx,
@@ -320,3 +321,15 @@ class Service:
             self.wake(handed.workflow)
             raise refusals.refused(outcome, handed.reviewer)
         return Decided(taken=outcome, run=self.wake(handed.workflow))
+
+
+def _check_permissions(permissions: tuple[str, ...]) -> None:
+    """A permission that no tool asks for lets nobody decide anything: a slip."""
+    known = known_permissions()
+    unknown = [name for name in permissions if name not in known]
+    if unknown:
+        raise InvalidInput(
+            f"There is no permission {unknown[0]!r}.",
+            code="unknown_permission",
+            hint=f"Known: {', '.join(known)}.",
+        )

@@ -24,15 +24,20 @@ def add(
     role: Role,
     tenant: str,
     permission: Annotated[
-        list[str], Parameter(help="May be given several times.", negative="")
-    ],
+        list[str] | None,
+        Parameter(
+            help="What they may decide; may be given several times.", negative=""
+        ),
+    ] = None,
     admin: Admin = None,
     json: JsonFlag = False,
 ) -> None:
     """Add a reviewer. Token and one-time-code seed are printed once, here."""
     serving = service()
     by = actor(serving, admin)
-    who, made = serving.add_reviewer(reviewer, role, tenant, tuple(permission), by)
+    who, made = serving.add_reviewer(
+        reviewer, role, tenant, tuple(permission or ()), by
+    )
     _tell_secrets(who, made, json)
 
 

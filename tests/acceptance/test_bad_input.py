@@ -227,7 +227,7 @@ def test_missing_settings_are_named(alone: Installation) -> None:
     told = [
         refusal(alone, 2, *local, **without),
         refusal(alone, 2, *local, MAIL__SENDER=None),
-        refusal(alone, 2, *eve, "--permission", "x", SECRET_KEY=None),
+        refusal(alone, 2, *eve, SECRET_KEY=None),
         refusal(alone, 2, "keys", "rotate", SECRET_KEY=None),
         refusal(alone, 2, "queue", HOT_PAUSE_SECONDS="soon"),
     ]

@@ -15,10 +15,10 @@ from policies.access import Reviewer
 from tests import forging
 from tests.acceptance.command_line import run_command
 from tests.acceptance.shell import Shell
-from tests.world import World
+from tests.world import SEND, World
 
 ALAN = {"id": "c-9", "name": "Alan Kay", "email": "kay@example.com"}
-RIGHTS = ("--role", "reviewer", "--tenant", "main", "--permission", "a.b")
+RIGHTS = ("--role", "reviewer", "--tenant", "main", "--permission", SEND)
 
 
 def test_a_new_ledger_is_made_and_then_left_as_it_is(
@@ -72,7 +72,19 @@ def test_the_first_reviewer_is_an_admin_and_secrets_are_told_once(
     admins = {who["id"]: who["admin"] for who in listed.document["reviewers"]}
     assert admins == {"yan": False, "zoe": True}
     assert first["token"] not in listed.out and first["seed"] not in listed.out
-    assert "admin" in table and "a.b" in table
+    assert "admin" in table and SEND in table
+
+
+def test_a_permission_that_no_tool_asks_for_is_refused(shell: Shell) -> None:
+    """W4: `placet reviewers add` with a slip in it names what there is."""
+    add = ("reviewers", "add", "--role", "reviewer", "--tenant", "main")
+
+    said = shell.run(*add, "zoe", "--permission", SEND, "--permission", "support.send")
+
+    assert (said.code, "'support.send'" in said.err) == (2, True)
+    assert f"Known: {SEND}." in said.err
+    assert "zoe" not in shell.said("reviewers", "list")
+    assert shell.document(*add, "amy")["reviewer"]["permissions"] == []
 
 
 def test_who_administers_is_on_record(shell: Shell) -> None:
