@@ -175,8 +175,9 @@ def _put_ticket(tx: Transaction, record: TicketRecord) -> None:
     row = {**record.model_dump(), "version": 1}
     if tx.inserted(Ticket, row):
         return
-    present = ticket(tx, record.tenant, record.id)
-    if {**present, "version": 1} != row:
+    mine = select(Ticket).where(Ticket.id == record.id, Ticket.tenant == record.tenant)
+    known = tx.one(mine)
+    if known is None or {**known._asdict(), "version": 1} != row:
         raise Conflict(
             f"Ticket {record.id} is there already with another content.",
             code="already_exists",
