@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from blocks import packets
@@ -45,7 +46,10 @@ def test_an_item_is_shown_as_it_is_and_as_it_was(shell: Shell) -> None:
 
     assert now["item"]["version"] == 2
     assert now["packet"]["items"][0]["diff"]
-    assert "Another text." in shell.said("show", item)
+    said = shell.said("show", item)
+    digest = canonical.short(now["packet"]["items"][0]["snapshot"])
+    assert "Another text." in said and f"--version 2 --snapshot {digest}" in said
+    assert re.search(rf"Version +v2 .*\n.*Snapshot +{digest} ", said)
     assert "Another text." not in before and "Dear Grace Hopper" in before
 
 
