@@ -107,6 +107,16 @@ def test_an_altered_head_is_found(world: World, chain: str) -> None:
         assert (seq, "head altered" in problem) == (length + 1, True)
 
 
+def test_a_trail_that_was_deleted_with_its_head_is_found(
+    world: World, chain: str
+) -> None:
+    """R1"""
+    delete = "DELETE FROM audit_events WHERE chain = :it"
+    forging.forge(world.ledger, "audit_events", delete, it=chain)
+    forging.run(world.ledger, "DELETE FROM audit_heads WHERE chain = :it", it=chain)
+    assert fault_in(world, chain)[0] == 1
+
+
 def test_events_of_a_transaction_that_failed_are_not_in_the_trail(
     world: World,
 ) -> None:
