@@ -10,10 +10,10 @@ from blocks import packets, path, prefect_runs
 from blocks.desk import HandedIn, NotTaken, Taken
 from blocks.ledger import (
     audit,
-    claims,
     items,
     people,
     questions,
+    references,
     sessions,
     verdicts,
     versions,
@@ -28,6 +28,7 @@ from channels.local_run import use_running_server
 from policies import lifecycle
 from policies.access import Channel, Reviewer
 from policies.errors import Conflict, InvalidInput, NotFound
+from policies.interaction import Interaction
 from policies.plan import ItemVerdict, PlanReviewResult, ReviewPacket
 from policies.policy import RiskLevel, Role
 from policies.state import OPEN_STATUS, SessionStatus
@@ -80,6 +81,11 @@ class Service:
         """Open items, or those in one state, in priority order."""
         with self.services.ledger.read() as tx:
             return items.in_order(tx, state, risk)
+
+    def questions(self) -> tuple[tuple[str, Interaction], ...]:
+        """Every question that waits for an answer, each with its workflow."""
+        with self.services.ledger.read() as tx:
+            return questions.of_tenant(tx, None)
 
     def show(self, item_id: str, version: int | None = None) -> Shown:
         """An item with its redacted packet, at its present or an earlier version."""
@@ -237,16 +243,16 @@ class Service:
             )
         return session
 
-    def trail(self, workflow: str) -> tuple[audit.Event, ...]:
+    def trail(self, reference: str) -> tuple[audit.Event, ...]:
         """The trail of a workflow, an item, or a sent message, by any of their ids."""
         with self.services.ledger.read() as tx:
-            found = self._workflow_of(tx, workflow)
+            found = references.workflow_of(tx, reference)
             return tuple(audit.events(tx, found))
 
     def path_of(self, reference: str) -> dict[str, Any]:
         """From a sent message back to its facts, model inputs, reviewer and version."""
         with self.services.ledger.read() as tx:
-            workflow = self._workflow_of(tx, reference)
+            workflow = references.workflow_of(tx, reference)
             session = sessions.load(tx, workflow)
             rows = path.read_rows(tx, workflow)
         return path.build(self.services.artifacts, session, rows)
@@ -306,14 +312,6 @@ class Service:
             use_running_server(self.services.settings)
         suspended = pause is not None and pause.kind == "suspended"
         return prefect_runs.wake(session.flow_run_id, carried=live or suspended)
-
-    def _workflow_of(self, tx: Any, reference: str) -> str:
-        if reference.startswith("<") or "@" in reference:
-            wrapped = f"<{reference.strip('<>')}>"
-            return claims.workflow_of_provider_ref(tx, wrapped)
-        if reference.startswith("it-"):
-            return items.load(tx, reference).workflow
-        return sessions.load(tx, reference).workflow
 
     def _hand_in(self, handed: HandedIn) -> Decided:
         outcome = self.services.desk.hand_in(handed)

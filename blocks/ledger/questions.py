@@ -82,18 +82,21 @@ def pending(tx: Transaction, workflow: str) -> tuple[Interaction, ...]:
     )
 
 
-def of_tenant(tx: Transaction, tenant: str) -> tuple[tuple[str, Interaction], ...]:
-    """A tenant's questions that wait for an answer, each with its workflow."""
+def of_tenant(
+    tx: Transaction, tenant: str | None
+) -> tuple[tuple[str, Interaction], ...]:
+    """Questions that wait for an answer, each with its workflow; None: all tenants'."""
     query = (
         select(Question.workflow, Question.question)
         .join(WorkflowSession, WorkflowSession.id == Question.workflow)
         .where(
-            WorkflowSession.tenant == tenant,
             WorkflowSession.status.in_(OPEN_STATUS),
             Question.state == "pending",
         )
         .order_by(Question.asked_at, Question.id)
     )
+    if tenant is not None:
+        query = query.where(WorkflowSession.tenant == tenant)
     return tuple(
         (row.workflow, Interaction.model_validate(row.question))
         for row in tx.all(query)

@@ -66,12 +66,9 @@ def status(workflow: str, *, json: JsonFlag = False) -> None:
         output.say(f"Worked on by {found['process']}, flow run {found['flow_run_id']}.")
     elif found["status"] in OPEN_STATUS:
         _tell_unattended(found)
-    rows = [
-        (i["item"], i["action_type"], i["state"], f"v{i['version']}", i["risk"])
-        for i in found["items"]
-    ]
-    if rows:
-        output.table("Items", ("item", "action", "state", "version", "risk"), rows)
+    for item in found["items"]:
+        words = (item["state"], f"v{item['version']}", f"{item['risk']} risk")
+        output.entry("approval", item["item"], *words, details=[item["action_type"]])
     for question in found["questions"]:
         output.say(f"Waits for an answer to {question['id']}: {question['question']}")
     for done in found["executions"]:

@@ -35,7 +35,7 @@ def test_a_new_ledger_is_made_and_then_left_as_it_is(
     assert first.document["changed"] is True
     assert first.document["revisions"] == sorted(HEADS)
     assert (again.code, "was at the newest schema" in again.out) == (0, True)
-    assert after.document == {"items": []}
+    assert after.document == {"items": [], "questions": []}
 
 
 def test_records_are_loaded_once(shell: Shell) -> None:
@@ -187,12 +187,28 @@ def test_the_trail_leads_from_a_message_back_to_the_ticket(shell: Shell) -> None
     (item,) = whole["path"]["items"]
     message_id = item["executions"][0]["provider_ref"]
 
-    for reference in (item["item"], message_id, message_id.strip("<>")):
-        assert shell.document("audit", "show", reference) == whole
+    operation = item["executions"][0]["key"]
+    bare = message_id.strip("<>")
+    for reference in (item["item"], operation, message_id, bare):
+        for pasted in (reference, f" {reference}\t"):
+            assert shell.document("audit", "show", pasted) == whole
+    for header in (f"Message-ID: {message_id}", f"message-id:{bare}"):
+        assert shell.document("audit", "show", header) == whole
     evidence = item["versions"][0]["evidence"][0]["ref"]
     told = shell.said("audit", "show", message_id)
     assert all(word in told for word in (workflow, evidence, "approved v1 by ada"))
     assert [e["event"] for e in whole["events"]][-1] == "request_closed"
+
+
+def test_an_operation_is_found_before_it_is_claimed(shell: Shell) -> None:
+    """W4: `placet audit show`, by the key of what waits for a verdict."""
+    work = shell.world.asked()
+    key = shell.world.version(work).snapshot.key
+
+    found = shell.document("audit", "show", key)
+
+    assert found["path"]["workflow_id"] == work.workflow
+    assert shell.refused("audit", "show", "op-none") == (4, "not_found")
 
 
 def test_an_altered_trail_is_found(shell: Shell) -> None:
