@@ -217,10 +217,10 @@ TABLE: tuple[Transition, ...] = (
         "version check and outbox row in one transaction; nothing was sent"
     ),
     _row((State.REAPPROVAL_REQUIRED,), Event.NEW_VERSION, _WAITING)(
-        "a new verdict under a new key"
+        "a new verdict under a new key; deadline reset"
     ),
     _row((State.REAPPROVAL_REQUIRED,), Event.DEADLINE_PASSED, (State.EXPIRED,))(
-        "the old approval is gone; nothing waits for ever"
+        "counted from the guard's no; the old approval is gone; nothing waits for ever"
     ),
     _row(_CLAIMED, Event.SUCCEED, (State.EXECUTED,))(
         "the response is kept as an artifact"

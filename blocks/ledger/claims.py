@@ -13,7 +13,16 @@ from sqlalchemy import bindparam, insert, select, update
 
 from blocks.artifacts import StoredArtifact
 from blocks.domain import Domain
-from blocks.ledger import audit, endings, facts, items, proposals, sessions, versions
+from blocks.ledger import (
+    audit,
+    endings,
+    facts,
+    items,
+    proposals,
+    sessions,
+    verdicts,
+    versions,
+)
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
@@ -116,7 +125,7 @@ def claim(
         return existing
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
     if not isinstance(answer, Executable):
-        return _refused(tx, item, answer, "claim", snapshot.intent_digest)
+        return _refused(tx, item, answer, "claim", existing)
     row: dict[str, Any] = {
         "id": f"c-{uuid.uuid4().hex[:16]}",
         "scope": snapshot.scope,
@@ -175,20 +184,22 @@ def dispatch(
     snapshot = versions.load(tx, item.id, held.version).snapshot
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
     if not isinstance(answer, Executable):
-        _let_go(tx, held, answer)
-        return _refused(tx, item, answer, "send", snapshot.intent_digest)
+        return _refused(tx, item, answer, "send", _let_go(tx, held, answer))
     if not tx.wrote(_DISPATCH, {**_to(held, "claimed", "dispatched"), "at": tx.now}):
         raise Superseded(f"Claim {held.id} has moved on.")
-    _note(tx, held, "dispatched")
+    _note(tx, held, "dispatched", claim_status="dispatched")
     return None
 
 
-def _let_go(tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked) -> None:
+def _let_go(
+    tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked
+) -> Claim:
     """A claim whose item leaves its state is over; one that waits (frozen) is kept."""
     if answer.to is None:
-        return
+        return held
     if not tx.wrote(_FINISH, {**_to(held, "claimed", "released"), "at": tx.now}):
         raise Superseded(f"Claim {held.id} has moved on.")
+    return held.model_copy(update={"state": "released"})
 
 
 def finish(tx: Transaction, held: Claim, result: Result) -> bool:
@@ -198,7 +209,8 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
     """
     done = {**_to(held, "dispatched", result.outcome), "at": tx.now}
     if not tx.wrote(_FINISH, done):
-        _note(tx, held, "late_write_refused", outcome=result.outcome)
+        now, late = load(tx, held.id).state, result.outcome
+        _note(tx, held, "late_write_refused", claim_status=now, outcome=late)
         return False
     proposals.record_artifact(tx, result.artifact)
     tx.run(
@@ -219,6 +231,7 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
         tx,
         held,
         _AUDIT[result.outcome],
+        claim_status=result.outcome,
         execution_artifact=result.artifact.ref,
         provider_ref=result.provider_ref,
         detail=result.detail,
@@ -282,36 +295,44 @@ def _refused(
     item: Item,
     answer: ReapprovalRequired | Blocked,
     moment: str,
-    digest: str,
+    held: Claim | None,
 ) -> Refused:
+    """`held` is the claim that there is under the item's key, whoever's it is."""
+    claimed = {} if held is None else _facts(held)
     if any(reason.code == "key_conflict" for reason in answer.reasons):
+        told = items.present_facts(tx, item)
         audit.append(
             tx,
             item.workflow,
             "idempotency_conflict",
-            item=item.id,
-            asked=digest,
+            asked=told["intent_digest"],
             reasons=[reason.model_dump() for reason in answer.reasons],
+            **claimed,
+            **told,
         )
-    moved = endings.refuse(tx, item, answer, moment)
+    moved = endings.refuse(tx, item, answer, moment, **claimed)
     return Refused(answer=answer, state=moved.state)
 
 
 def _note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> None:
-    snapshot = versions.load(tx, held.item, held.version)
-    flow_run = sessions.flow_run_of(tx, held.workflow)
+    item = items.load(tx, held.item)
     audit.append(
         tx,
         held.workflow,
         event,
-        item=held.item,
-        claim=held.id,
-        fencing_token=held.token,
-        owner=held.owner,
-        flow_run=flow_run,
-        **versions.facts(snapshot),
-        **more,
+        **items.facts(item, versions.load(tx, held.item, held.version)),
+        **verdicts.approval(tx, item),
+        **{**_facts(held), **more},
     )
+
+
+def _facts(held: Claim) -> dict[str, Any]:
+    return {
+        "claim": held.id,
+        "claim_status": held.state,
+        "fencing_token": held.token,
+        "owner": held.owner,
+    }
 
 
 def _key(held: Claim, from_state: ClaimState) -> dict[str, Any]:

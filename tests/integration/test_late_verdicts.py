@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from blocks.desk import Taken
-from blocks.ledger import facts, questions, rounds, verdicts
+from blocks.ledger import facts, people, questions, rounds, verdicts
+from blocks.ledger.verdicts import Acting
 from policies.decision import RequestApproval
 from tasks import deciding
 from tasks.work import Work, reload
@@ -15,7 +16,7 @@ from tests.integration.test_questions import ORDER, asking_about
 from tests.reading import codes, names, text_of
 from tests.smtp_server import RecordingServer
 from tests.together import until_blocked
-from tests.world import World
+from tests.world import TERMINAL, World
 
 
 class Halt:
@@ -132,7 +133,8 @@ def test_an_answer_that_is_recorded_as_its_question_lapses_counts(
     world.clock.move(601)
     with ThreadPoolExecutor(1) as pool:
         with world.ledger.write() as tx:
-            questions.answer(tx, work.workflow, ORDER, "100999", "ada", "terminal")
+            ada = Acting(who=people.load(tx, "ada"), channel=TERMINAL)
+            questions.answer(tx, work.workflow, ORDER, "100999", ada)
             waiting = pool.submit(world.next_form, work)
             until_blocked(world.ledger, waiting)
         waiting.result(10)
