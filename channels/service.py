@@ -8,6 +8,7 @@ from typing import Any
 
 from blocks import packets, path, prefect_runs
 from blocks.desk import HandedIn, NotTaken, Taken
+from blocks.domain import Loaded
 from blocks.ledger import (
     audit,
     items,
@@ -18,6 +19,7 @@ from blocks.ledger import (
     verdicts,
     versions,
 )
+from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.people import Proof, Secrets
 from blocks.ledger.rounds import last_pause
@@ -206,6 +208,8 @@ class Service:
             if request_id is not None:
                 opening.check_request_id(request_id)
                 sessions.check_same(tx, request_id, domain, body)
+            if request_id is None or not _has_begun(tx, request_id):
+                find_domain(domain).store.check_request(tx, body)
         return body
 
     def status_word(self, workflow: str) -> SessionStatus | None:
@@ -283,20 +287,23 @@ class Service:
                 actor=actor,
             )
 
-    def load_records(self, domain: str, records: Json, actor: str) -> tuple[str, ...]:
+    def load_records(self, domain: str, records: Json, actor: str) -> Loaded:
         """Put a domain's records into its tables."""
         found = find_domain(domain)
         if not isinstance(records, dict):
             raise InvalidInput("Records are a JSON object.", code="invalid_records")
         with self.services.ledger.write() as tx:
-            loaded = tuple(found.store.load_records(tx, records))
+            loaded = found.store.load_records(tx, records)
+            names = (*loaded.new, *loaded.changed, *loaded.unchanged)
+            if not names:
+                raise InvalidInput("There are no records in it.", code="no_records")
             audit.append(
                 tx,
                 audit.ADMIN_CHAIN,
                 "domain_records_loaded",
                 domain=domain,
                 actor=actor,
-                records=loaded,
+                records=names,
             )
         return loaded
 
@@ -331,3 +338,11 @@ def _check_permissions(permissions: tuple[str, ...]) -> None:
             code="unknown_permission",
             hint=f"Known: {', '.join(known)}.",
         )
+
+
+def _has_begun(tx: Transaction, request_id: str) -> bool:
+    try:
+        sessions.load(tx, sessions.workflow_id(request_id))
+    except NotFound:
+        return False
+    return True

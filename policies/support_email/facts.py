@@ -1,5 +1,6 @@
 """What is known of a ticket: its context, and what people answered."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from policies.state import RequestState, View
@@ -21,6 +22,13 @@ def chosen_customers(view: View) -> tuple[dict[str, str], ...]:
         return known
     chosen = answer_to(view, "customer")
     return tuple(c for c in customers_of(view.state, "candidates") if c["id"] == chosen)
+
+
+def nobody_to_answer(context: Mapping[str, Any]) -> str | None:
+    """Why there is nobody whom a reply could go to, if so."""
+    if context.get("customers") or context.get("candidates"):
+        return None
+    return "no customer of this tenant is known for the ticket's sender"
 
 
 def draft_facts(view: View) -> dict[str, Any]:

@@ -47,9 +47,36 @@ def test_records_are_loaded_once(shell: Shell) -> None:
     other = shell.write("other.json", changed)
 
     loaded = shell.document("load", "support_email", file)
-    assert loaded == {"domain": "support_email", "loaded": ["c-9", "t-9"]}
-    assert "c-9, t-9" in shell.said("load", "support_email", file)
+    assert (loaded["loaded"], loaded["new"]) == (["c-9", "t-9"], ["c-9", "t-9"])
+    said = shell.said("load", "support_email", file)
+    assert "0 new, 0 changed, 2 unchanged" in said and "c-9, t-9" in said
     assert shell.refused("load", "support_email", other) == (5, "already_exists")
+
+
+@pytest.mark.parametrize("records", ({}, {"tickets": []}))
+def test_a_file_without_records_is_no_load(shell: Shell, records: object) -> None:
+    """W4: `placet load` of nothing is a slip."""
+    file = shell.write("records.json", records)
+
+    assert shell.refused("load", "support_email", file) == (2, "no_records")
+
+
+@pytest.mark.parametrize(
+    ("ticket", "words"),
+    (
+        ({"sender": "stranger@example.com"}, "has the address stranger@example.com"),
+        ({"sender": "kay@example.com", "customer": "c-0"}, "has no customer c-0"),
+    ),
+)
+def test_a_ticket_that_nobody_could_answer_is_not_loaded(
+    shell: Shell, ticket: dict[str, str], words: str
+) -> None:
+    """W4: `placet load`: neither the customer nor the sender is known."""
+    file = shell.write("records.json", {"tickets": [{"id": "t-9", **ticket}]})
+
+    said = shell.run("load", "support_email", file)
+
+    assert (said.code, words in said.err) == (2, True)
 
 
 def test_the_first_reviewer_is_an_admin_and_secrets_are_told_once(

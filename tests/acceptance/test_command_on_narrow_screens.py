@@ -52,3 +52,15 @@ def test_a_trail_tells_one_event_after_another_with_its_facts_below(
     (opened,) = re.findall(r"^1  \S+  request_opened\n((?:    .*\n)+)", said, re.M)
     assert "    domain: support_email\n" in opened
     assert "    request_id: request-1\n" in opened
+
+
+def test_what_is_copied_from_a_packet_stands_on_one_line(narrow: Shell) -> None:
+    work = narrow.world.asked()
+    item, version = narrow.world.item(work).id, narrow.world.version(work)
+
+    lines = narrow.said("show", item).splitlines()
+
+    payload = version.snapshot.payload.hash
+    assert any(payload in line for line in lines)
+    assert any(item in line.split() for line in lines)
+    assert any(work.workflow in line for line in lines)
