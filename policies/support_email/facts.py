@@ -59,6 +59,7 @@ def _known_fills(view: View, message: str) -> dict[str, str]:
 
 
 def given_fills(view: View) -> dict[str, str]:
+    """What people answered, by the name of the placeholder that it fills."""
     return {
         a.question.target.removeprefix("placeholder:"): a.answer
         for a in view.answers
@@ -67,9 +68,11 @@ def given_fills(view: View) -> dict[str, str]:
 
 
 def ticket_of(state: RequestState) -> dict[str, Any]:
+    """The ticket as it was when the context was collected."""
     return cast("dict[str, Any]", (state.context or {})["ticket"])
 
 
 def customers_of(state: RequestState, which: str) -> tuple[dict[str, str], ...]:
+    """`customers` whom the ticket is from, or `candidates` whom it may be from."""
     rows = (state.context or {}).get(which) or []
     return tuple(cast("list[dict[str, str]]", rows))
