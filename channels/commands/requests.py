@@ -1,5 +1,6 @@
 """`placet submit`, `status` and `resume`."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,9 @@ from blocks.settings import load_settings
 from channels import output
 from channels.commands.common import JsonFlag, read_json_file, service
 from channels.local_run import prefect_api, run_here
+from channels.local_watch import LocalWatch, how_to_go_on
 from channels.service import Service, Submitted
+from channels.stopping import ended_by_signals, status_of
 from channels.whereabouts import NOT_BEGUN
 from policies.errors import Conflict
 from policies.state import OPEN_STATUS
@@ -127,18 +130,40 @@ def _submit_here(
     # What cannot run is refused before a server is started for it.
     request = serving.check(domain, body, request_id)
     opening.check_services(serving.services, domain)
+    workflow = ""
+    with ended_by_signals(), ExitStack() as parts:
+        try:
+            api_url = parts.enter_context(prefect_api(load_settings()))
 
-    def started(run: str) -> None:
-        workflow = sessions.workflow_id(request_id or run)
-        if json:
-            output.document({"workflow_id": workflow, "flow_run_id": run})
-        else:
-            _tell_ids(workflow, run)
+            def started(run: str) -> None:
+                nonlocal workflow
+                workflow = sessions.workflow_id(request_id or run)
+                _tell_started(workflow, run, json)
+                parts.enter_context(LocalWatch(serving, workflow, api_url))
 
-    with prefect_api(load_settings()):
-        message, failed = run_here(domain, request, request_id, started)
+            message, failed = run_here(domain, request, request_id, started)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            parts.close()
+            _tell_stopped(serving, workflow)
+            return status_of(stop)
     output.warn(message)
     return 1 if failed else 0
+
+
+def _tell_started(workflow: str, run: str, json: bool) -> None:
+    if json:
+        output.document({"workflow_id": workflow, "flow_run_id": run})
+    else:
+        _tell_ids(workflow, run)
+
+
+def _tell_stopped(serving: Service, workflow: str) -> None:
+    output.warn("placet: stopped.")
+    if not workflow or serving.status_word(workflow) is None:
+        output.warn("It had not begun: nothing was done. Submit it again.")
+        return
+    for line in how_to_go_on(serving.status(workflow)):
+        output.warn(line)
 
 
 def _tell_ids(workflow: str, run: str) -> None:
