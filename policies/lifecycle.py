@@ -341,7 +341,8 @@ _PREFACE = """\
 # States of an item
 
 Made from `policies/lifecycle.py` by `make docs`; a test keeps the two equal. What this
-table does not list is refused with `illegal_transition`.
+table does not list is refused with `illegal_transition`. The table is ahead of the
+product: nothing in this version escalates, extends, reassigns, reconciles or rolls back.
 
 | from | event | to | check and effect |
 |---|---|---|---|"""
