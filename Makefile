@@ -62,10 +62,11 @@ ifneq ($(shell test -x $(BIN)/python && echo there),there)
 .PHONY: .venv/.build
 endif
 
-# uv, and what builds the project without a network.
+# uv, and what builds the project without a network. Quiet twice: pip's errors are told,
+# its warnings (of an index that lacks a package which another one has) are not.
 .venv/.build: requirements-build.lock
 	@$(BIN)/python -c 'import pip; $(SUITS)' 2>/dev/null || $(MAKE_VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
 		--require-hashes --requirement requirements-build.lock
 	@touch $@
 

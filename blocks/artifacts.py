@@ -27,6 +27,20 @@ class StoredArtifact(Value):
     size: int
 
 
+def describe(
+    data: bytes, kind: Kind, media_type: str = "application/json"
+) -> StoredArtifact:
+    """What bytes are called once they are kept; keeps nothing."""
+    digest = canonical.digest("artifact", data)
+    return StoredArtifact(
+        ref=f"{kind}/{digest}",
+        kind=kind,
+        digest=digest,
+        media_type=media_type,
+        size=len(data),
+    )
+
+
 class ArtifactStore:
     """A folder, bucket or anything else that fsspec can open, by URL or path."""
 
@@ -42,17 +56,14 @@ class ArtifactStore:
 
         Where bytes lie that were altered since, they are put right: a ref means these.
         """
-        digest = canonical.digest("artifact", data)
-        ref = f"{kind}/{digest}"
-        path = self._path(ref)
+        stored = describe(data, kind, media_type)
+        path = self._path(stored.ref)
         try:
             if not self._holds(path, data):
                 self._write(path, data)
         except OSError as error:
             raise self._unavailable(error) from error
-        return StoredArtifact(
-            ref=ref, kind=kind, digest=digest, media_type=media_type, size=len(data)
-        )
+        return stored
 
     def get(self, ref: str) -> bytes:
         """A ref's bytes. `NotFound`, or `Conflict` if they are not what was put."""

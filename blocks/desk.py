@@ -34,7 +34,7 @@ from blocks.vault import Vault
 from policies import access, interaction
 from policies.access import Channel, Denied, Gate, Reviewer
 from policies.errors import Conflict, InvalidInput, NotFound, PlacetError
-from policies.interaction import Accepted, NotAccepted
+from policies.interaction import NotAccepted
 from policies.plan import ItemVerdict
 from policies.policy import Policy
 from policies.value import Value
@@ -108,9 +108,9 @@ class Desk:
             endings.expire_overdue(tx, session.workflow)
             who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
             if isinstance(who, Denied):
-                return _turn_away(tx, handed, [_denied(handed, who)])
+                return _turn_away(tx, handed, None, [_denied(handed, who)])
             session = sessions.load(tx, session.workflow)
-            return _take(tx, session, domain, who, handed, judged)
+            return self._take(tx, session, domain, who, handed, judged)
 
     def _look(
         self,
@@ -128,12 +128,48 @@ class Desk:
         try:
             present = packets.payload_of(self.artifacts, version)
             payload = proposals.apply_edit(tool, present, verdict.edit or {})
-            prepared = proposals.prepare(
-                self.artifacts, domain.adapter, policy, tool.name, payload, None
+            prepared = proposals.examine(
+                domain.adapter, policy, tool.name, payload, None
             )
         except (InvalidInput, Conflict, NotFound) as error:
             return Judged(stored=stored, invalid=_invalid(verdict, error))
         return Judged(stored=stored, prepared=prepared)
+
+    def _take(
+        self,
+        tx: Transaction,
+        session: Session,
+        domain: Domain,
+        who: Reviewer,
+        handed: HandedIn,
+        judged: list[Judged],
+    ) -> Outcome:
+        _lock(tx, handed)
+        acting = Acting(who=who, channel=handed.channel)
+        pairs = list(zip(handed.verdicts, judged, strict=True))
+        found = [judging.judge(tx, session, domain, acting, v, j) for v, j in pairs]
+        refusals = [refusal for refusal in found if refusal is not None]
+        refusals += _judge_answers(tx, session, who, handed)
+        if not refusals and not pairs and not handed.answers:
+            refusals = [_nothing(handed)]
+        if refusals:
+            return _turn_away(tx, handed, who, refusals)
+        self._keep(judged)
+        for question, value in handed.answers.items():
+            said = interaction.words(value)
+            questions.answer(tx, session.workflow, question, said, acting)
+        return Taken(
+            recorded=tuple(
+                verdicts.record(tx, session, domain, acting, v, j) for v, j in pairs
+            ),
+            answered=tuple(handed.answers),
+        )
+
+    def _keep(self, judged: list[Judged]) -> None:
+        """Store what was edited: only now is it known to come from who may do so."""
+        for looked in judged:
+            if looked.prepared is not None:
+                self.artifacts.put(looked.prepared.data, "payload")
 
 
 def _seen(
@@ -143,35 +179,6 @@ def _seen(
     if item.workflow != session.workflow:
         raise NotFound(f"Workflow {session.workflow} has no item {item.id}.")
     return item, versions.load(tx, item.id, item.version)
-
-
-def _take(
-    tx: Transaction,
-    session: Session,
-    domain: Domain,
-    who: Reviewer,
-    handed: HandedIn,
-    judged: list[Judged],
-) -> Outcome:
-    _lock(tx, handed)
-    acting = Acting(who=who, channel=handed.channel)
-    pairs = list(zip(handed.verdicts, judged, strict=True))
-    found = [judging.judge(tx, session, domain, acting, v, j) for v, j in pairs]
-    refusals = [refusal for refusal in found if refusal is not None]
-    refusals += _judge_answers(tx, session, who, handed)
-    if not refusals and not pairs and not handed.answers:
-        refusals = [_nothing(handed)]
-    if refusals:
-        return _turn_away(tx, handed, refusals)
-    for question, value in handed.answers.items():
-        name = handed.channel.name
-        questions.answer(tx, session.workflow, question, value.strip(), who.id, name)
-    return Taken(
-        recorded=tuple(
-            verdicts.record(tx, session, domain, acting, v, j) for v, j in pairs
-        ),
-        answered=tuple(handed.answers),
-    )
 
 
 def _lock(tx: Transaction, handed: HandedIn) -> None:
@@ -198,9 +205,10 @@ def _judge_answers(
         elif asked.state != "pending":
             words = f"it was answered already: {asked.answer or 'left open'}"
             refusals.append(Refusal(item=name, code="already_answered", message=words))
-        elif not isinstance(judged, Accepted):
-            reason = judged.reason if isinstance(judged, NotAccepted) else "it is empty"
-            refusals.append(Refusal(item=name, code="invalid_answer", message=reason))
+        elif isinstance(judged, NotAccepted):
+            refusals.append(
+                Refusal(item=name, code="invalid_answer", message=judged.reason)
+            )
     return refusals
 
 
@@ -215,14 +223,19 @@ def may_answer(who: Reviewer, tenant: str) -> Denied | None:
     return access.may_decide(who, gate)
 
 
-def _turn_away(tx: Transaction, handed: HandedIn, refusals: list[Refusal]) -> NotTaken:
-    """Record the attempt. The transaction is committed: wrong codes must count."""
+def _turn_away(
+    tx: Transaction, handed: HandedIn, who: Reviewer | None, refusals: list[Refusal]
+) -> NotTaken:
+    """Record the attempt. The transaction is committed: wrong codes must count.
+
+    `who` is whoever has proved who they are.
+    """
+    role = who.role if who else None
     named = {refusal.item: refusal for refusal in refusals}
     actor = make_visible(handed.reviewer[:_SHOWN_OF_A_NAME])
     for verdict in handed.verdicts:
         refusal = named.get(verdict.item) or refusals[0]
-        item = items.load(tx, verdict.item)
-        verdicts.refuse(tx, item, actor, handed.channel, refusal)
+        verdicts.refuse(tx, verdict, actor, role, handed.channel, refusal)
     if not handed.verdicts:
         # The code alone: a message quotes the answer, which is content.
         audit.append(
@@ -230,6 +243,7 @@ def _turn_away(tx: Transaction, handed: HandedIn, refusals: list[Refusal]) -> No
             handed.workflow,
             "answer_refused",
             actor=actor,
+            role=role,
             channel=handed.channel.name,
             method=handed.channel.method,
             reasons=[{"about": r.item, "code": r.code} for r in refusals],

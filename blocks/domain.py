@@ -1,11 +1,18 @@
 """A business domain as the ledger's scripts see it: its judgement and its tables."""
 
-from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from blocks.ledger.database import Transaction
 from policies.adapter import Adapter
 from policies.value import Json
+
+
+class Loaded(NamedTuple):
+    """The ids of the records that were given, by what became of each."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
 
 
 class DomainStore(Protocol):
@@ -21,8 +28,15 @@ class DomainStore(Protocol):
         """What holds of the resource now, in the words of the adapter's `target`."""
         ...
 
-    def load_records(self, tx: Transaction, records: dict[str, Json]) -> Sequence[str]:
-        """Put a domain's records into its tables; what was loaded, as words."""
+    def load_records(self, tx: Transaction, records: dict[str, Json]) -> Loaded:
+        """Put a domain's records into its tables; the same ones change nothing."""
+        ...
+
+    def check_request(self, tx: Transaction, request: dict[str, Json]) -> None:
+        """Refuse a request that could only be blocked, by what the tables hold now.
+
+        `NotFound` or `InvalidInput` say what has to be loaded first.
+        """
         ...
 
 

@@ -16,6 +16,7 @@ from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, Transaction
 from blocks.ledger.effects import Outcome, Result
 from blocks.ledger.facts import Stored
+from blocks.ledger.outbox import Promise
 from policies import canonical
 from policies.errors import Conflict, InvalidInput, NotFound, Refused, Superseded
 from policies.snapshot import ApprovalSnapshot
@@ -28,19 +29,20 @@ Apply: TypeAlias = Callable[[Transaction, str, dict[str, Json], str], dict[str, 
 
 
 class Operation:
-    """One external effect that may happen now. `key` names it at the provider."""
+    """One external effect that may happen now. `key` names it at the provider.
 
-    def __init__(
-        self, seal: object, claim: Claim, body: bytes, envelope: dict[str, Json]
-    ) -> None:
+    `message` is the ref of its bytes, `envelope` says to whom they go.
+    """
+
+    def __init__(self, seal: object, key: str, promised: Promise, body: bytes) -> None:
         if seal is not _SEAL:
             raise Refused(
                 "An operation comes from a claim, through the guard.",
                 code="not_claimed",
             )
-        self.claim = claim
-        self.key = claim.key
-        self.envelope = envelope
+        self.key = key
+        self.message = promised.message
+        self.envelope = promised.envelope
         self._body: bytes | None = body
 
     def take_body(self) -> bytes:
@@ -82,7 +84,7 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
     with gate.ledger.write() as tx:
         refused = _pass(tx, passing)
     _stop_if(refused)
-    return Operation(_SEAL, passing.claim, body, promised.envelope)
+    return Operation(_SEAL, passing.claim.key, promised, body)
 
 
 def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) -> Result:

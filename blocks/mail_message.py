@@ -10,6 +10,7 @@ from base64 import encodebytes
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.header import Header
+from email.quoprimime import body_encode
 from email.utils import format_datetime
 from typing import Protocol, TypeVar
 from urllib.parse import quote
@@ -29,6 +30,15 @@ _ENCODED_LINE = 76
 # Leaves the Message-ID, which cannot be folded, far below the 998 of RFC 5322.
 _MESSAGE_ID_LIMIT = 512
 _MESSAGE_ID = re.compile(r"<[A-Za-z0-9_~%-]+@[A-Za-z0-9.-]+>")
+# What every server and mailbox hands on as it is: visible ASCII in lines of at most 998
+# (RFC 5322 section 2.1.1) that end in CR LF. Blanks at the end of a line are trimmed
+# by some, "From " and a dot at its start are changed by others (RFC 2049 section 3).
+_PLAIN_LINE = rb"(?!From |\.)(?:[\t -~]{0,997}[!-~])?\r\n"
+_PLAIN = re.compile(rb"(?:%b)*" % _PLAIN_LINE)
+# RFC 2045 section 6.7: 76 for a line, of which a first character written as three
+# and the "=" of a soft line break may take 3.
+_QUOTED_LINE = 73
+_CHANGED_AT_START = re.compile(rb"^(?:\.|F(?=rom ))", re.MULTILINE)
 
 T = TypeVar("T")
 
@@ -48,6 +58,7 @@ class MailPayload(Protocol):
 
 def build_message(payload: MailPayload, *, message_id: str, date: datetime) -> bytes:
     """The wire bytes (ASCII, CRLF); InvalidInput `invalid_mail` names a bad field."""
+    encoding, body = _encoded(_checked("body", check_body, payload.body))
     headers = {
         "From": _checked("sender", check_address, payload.sender),
         "To": _checked("recipient", check_address, payload.recipient),
@@ -56,10 +67,10 @@ def build_message(payload: MailPayload, *, message_id: str, date: datetime) -> b
         "Message-ID": _checked("message_id", _check_message_id, message_id),
         "MIME-Version": "1.0",
         "Content-Type": 'text/plain; charset="utf-8"',
-        "Content-Transfer-Encoding": "base64",
+        "Content-Transfer-Encoding": encoding,
     }
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return head.encode("ascii") + b"\r\n" + _body(payload.body)
+    return head.encode("ascii") + b"\r\n" + body
 
 
 def message_id_for(operation_key: str, domain: str) -> str:
@@ -88,10 +99,27 @@ def _subject(text: str) -> str:
     return encoded.encode(linesep="\r\n")
 
 
-def _body(text: str) -> bytes:
-    """Base64, which no relay rewraps, trims or completes with a line end."""
-    canonical = _checked("body", check_body, text).replace("\n", "\r\n")
-    return encodebytes(canonical.encode("utf-8")).replace(b"\n", b"\r\n")
+def _encoded(text: str) -> tuple[str, bytes]:
+    """How a body goes over the wire: as it is, where that is sure to arrive unchanged.
+
+    Otherwise quoted-printable, which people can read in the raw mail too, unless it
+    is longer than base64, as it is for text that is mostly not ASCII.
+    """
+    content = text.replace("\n", "\r\n").encode("utf-8")
+    if _PLAIN.fullmatch(content):
+        return "7bit", content
+    quoted = _quoted_printable(content)
+    base64 = encodebytes(content).replace(b"\n", b"\r\n")
+    if len(quoted) <= len(base64):
+        return "quoted-printable", quoted
+    return "base64", base64
+
+
+def _quoted_printable(content: bytes) -> bytes:
+    quoted = body_encode(content.decode("latin-1"), _QUOTED_LINE, "\r\n").encode()
+    # SMTP ends every content with a line end: a soft one adds none to the text.
+    closed = quoted if quoted.endswith(b"\r\n") else quoted + b"=\r\n"
+    return _CHANGED_AT_START.sub(lambda found: b"=%02X" % found[0][0], closed)
 
 
 def _in_utc(date: datetime) -> datetime:

@@ -98,7 +98,8 @@ def _exchanged(endpoint: Endpoint, question: Question) -> tuple[bytes, bytes]:
     except ImportError as exc:
         raise Misconfigured(
             "What talks to language models is not installed.",
-            hint="Install it with: pip install 'placet[models]'",
+            hint="In the project's folder: .venv/bin/uv pip install --python .venv "
+            "--editable '.[models]'",
         ) from exc
     tape = model_http.Tape()
     # In a thread of its own, since the caller's may have an event loop running.

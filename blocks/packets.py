@@ -1,10 +1,11 @@
 """Review packets, put together from the ledger and the artifact store alone."""
 
+from datetime import datetime
 from typing import cast
 
 from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
-from blocks.ledger import items, questions, sessions, versions
+from blocks.ledger import items, questions, rounds, sessions, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
@@ -31,6 +32,8 @@ class Rows(Value):
     state: RequestState
     items: tuple[tuple[Item, tuple[Version, ...]], ...]
     answers: tuple[PacketAnswer, ...]
+    deadlines: dict[tuple[str, int], datetime] = {}  # noqa: RUF012 (pydantic copies it)
+    """The deadlines of earlier versions, where particular items are looked at."""
 
 
 def read_rows(
@@ -46,6 +49,7 @@ def read_rows(
         session=sessions.load(tx, workflow),
         state=sessions.load_state(tx, workflow),
         items=tuple((item, versions.of_item(tx, item.id)) for item in shown),
+        deadlines={} if only is None else rounds.deadlines_shown(tx, workflow),
         answers=tuple(
             PacketAnswer(
                 question=asked.question.question,
@@ -78,9 +82,8 @@ def build(
             _item(
                 artifacts,
                 domain.adapter.tools[item.action_type],
-                item,
+                _as_of(rows, item, chosen.get(item.id, item.version)),
                 history,
-                chosen.get(item.id, item.version),
                 actions.get(item.action),
             )
             for item, history in rows.items
@@ -94,19 +97,26 @@ def payload_of(artifacts: ArtifactStore, version: Version) -> dict[str, Json]:
     return cast("dict[str, Json]", canonical.read_json(data))
 
 
+def _as_of(rows: Rows, item: Item, number: int) -> Item:
+    """The item at one of its versions, with the deadline that it had then."""
+    if number == item.version:
+        return item
+    deadline = rows.deadlines.get((item.id, number), item.deadline)
+    return item.model_copy(update={"version": number, "deadline": deadline})
+
+
 def _item(
     artifacts: ArtifactStore,
     tool: ToolSpec,
     item: Item,
     history: tuple[Version, ...],
-    number: int,
     action: Action | None,
 ) -> PacketItem:
     by_number = {version.version: version for version in history}
-    version = by_number[number]
+    version = by_number[item.version]
     snapshot = version.snapshot
     fields = _fields(artifacts, tool, version)
-    before = by_number.get(number - 1)
+    before = by_number.get(item.version - 1)
     diff = before and packet.difference(_fields(artifacts, tool, before), fields)
     return PacketItem(
         item=item.id,

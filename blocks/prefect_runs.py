@@ -9,10 +9,14 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
+from blocks.ledger.sessions import workflow_id
 from policies.errors import Conflict, PlacetError, Unavailable
 from policies.value import Json, Value
 
 DEPLOYMENT = "handle-request/default"
+_FLOW = DEPLOYMENT.partition("/")[0]
+# Ten pages of what is not completed: whoever asks about a run asks soon.
+_PAGE, _PAGES = 200, 10
 
 
 WokenState: TypeAlias = Literal["woken", "not waiting", "dead", "unreachable"]
@@ -28,8 +32,30 @@ class Woken(Value):
     detail: str
 
 
-def start(domain: str, request: dict[str, Json], request_id: str | None) -> str:
-    """Create a run of the deployment; its id. The same request id, the same run.
+class FlowRun(Value):
+    """A flow run as Prefect knows it; `message` is what its state says, in one line."""
+
+    id: str
+    state: str
+    message: str
+    is_over: bool
+    is_running: bool
+    deployed: bool
+    parameters: dict[str, Any]
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request that it carries."""
+        return self.parameters.get("request_id") or self.id
+
+    @property
+    def why(self) -> str:
+        """Its state, with what the state says."""
+        return f"{self.state}: {self.message}" if self.message else self.state
+
+
+def start(domain: str, request: dict[str, Json], request_id: str | None) -> FlowRun:
+    """Create a run of the deployment. The same request id, the same run.
 
     `Conflict` (idempotency_conflict) if that run was made for another request: Prefect
     itself would answer with the earlier run and say nothing.
@@ -46,7 +72,42 @@ def start(domain: str, request: dict[str, Json], request_id: str | None) -> str:
                 code="idempotency_conflict",
                 hint="Use a new id, or send exactly the same request again.",
             )
-        return str(run.id)
+        return _seen(run)
+
+
+def find_run(workflow: str) -> FlowRun | None:
+    """The newest run of this request that is not completed, or None.
+
+    Asked where the ledger knows no such request: its run has not begun, or has ended
+    before it could.
+    """
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    with _client() as client:
+        for page in range(_PAGES):
+            found = client.read_flow_runs(
+                **_not_completed(),
+                sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+                limit=_PAGE,
+                offset=page * _PAGE,
+            )
+            for run in map(_seen, found):
+                if workflow_id(run.request_id) == workflow:
+                    return run
+            if len(found) < _PAGE:
+                return None
+    return None
+
+
+def read_run(flow_run_id: str) -> FlowRun | None:
+    """A run by its id; None where Prefect does not know it."""
+    from prefect.exceptions import ObjectNotFound
+
+    with _client() as client:
+        try:
+            return _seen(client.read_flow_run(UUID(flow_run_id)))
+        except ObjectNotFound:
+            return None
 
 
 def wake(flow_run_id: str, *, carried: bool) -> Woken:
@@ -69,6 +130,45 @@ def wake(flow_run_id: str, *, carried: bool) -> Woken:
         return Woken(state="unreachable", detail=error.message)
     except Exception as error:
         return Woken(state="unreachable", detail=f"Prefect: {type(error).__name__}")
+
+
+def _not_completed() -> dict[str, Any]:
+    from prefect.client.schemas.filters import (
+        FlowFilter,
+        FlowFilterName,
+        FlowRunFilter,
+        FlowRunFilterState,
+        FlowRunFilterStateType,
+    )
+    from prefect.client.schemas.objects import StateType
+
+    types: list[StateType] = [k for k in StateType if k != StateType.COMPLETED]
+    state = FlowRunFilterState(type=FlowRunFilterStateType(any_=types))
+    return {
+        "flow_filter": FlowFilter(name=FlowFilterName(any_=[_FLOW])),
+        "flow_run_filter": FlowRunFilter(state=state),
+    }
+
+
+def _seen(run: Any) -> FlowRun:
+    state = run.state
+    return FlowRun(
+        id=str(run.id),
+        state=state.name if state else "without a state",
+        message=_in_one_line(state.message or "") if state else "",
+        is_over=state is not None and state.is_final(),
+        is_running=state is not None and state.is_running(),
+        deployed=run.deployment_id is not None,
+        parameters=run.parameters,
+    )
+
+
+def _in_one_line(message: str) -> str:
+    """Of a message that quotes a stack trace, its head and the error at its end."""
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    if any(line.startswith("Traceback ") for line in lines):
+        lines = [lines[0], lines[-1]] if len(lines) > 1 else lines
+    return " ".join(lines)
 
 
 def _what_became(state: Any, carried: bool) -> WokenState:

@@ -12,7 +12,7 @@ import smtplib
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import ConfigDict, Field, SecretStr, model_validator
 
@@ -24,6 +24,17 @@ _TEXT_LIMIT = 500
 _BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 
 Security: TypeAlias = Literal["none", "starttls", "tls"]
+Step: TypeAlias = Literal[
+    "mail",
+    "connection",
+    "STARTTLS",
+    "log-in",
+    "greeting",
+    "sender",
+    "recipient",
+    "DATA command",
+    "content",
+]
 
 
 class Smtp(Value):
@@ -65,6 +76,7 @@ class Refused(Value):
     """The server certainly did not take the mail; without its reply `code` is None."""
 
     kind: Literal["refused"] = "refused"
+    step: Step
     code: int | None
     text: str
 
@@ -90,25 +102,72 @@ def send(settings: Smtp, *, sender: str, recipient: str, message: bytes) -> Outc
     """
     with ExitStack() as stack:
         try:
-            content = _dot_stuffed(message)
-            sender, recipient = check_address(sender), check_address(recipient)
+            with _at("mail"):
+                content = _dot_stuffed(message)
+                sender, recipient = check_address(sender), check_address(recipient)
             client = stack.enter_context(_session(settings))
             _offer(client, sender, recipient)
-        except Exception as exc:
-            return _refused(exc)
+        except _Failed as failed:
+            return _refused(failed.step, failed.cause)
         return _transfer(client, content)
+
+
+def in_words(outcome: Outcome, settings: Smtp) -> str:
+    """What a person is told: how far it came, what the server said, what follows."""
+    server = f"the mail server {settings.host}:{settings.port}"
+    said = f"{outcome.code or ''} {outcome.text}".strip().rstrip(".")
+    match outcome:
+        case Accepted():
+            return f"The mail server took the mail: {said}."
+        case Unknown():
+            return (
+                f"The mail was being handed over and no clear answer came ({said}). "
+                "Whether the mail server took it cannot be told."
+            )
+        case Refused(step="mail"):
+            words = "The mail cannot be handed over"
+        case Refused(step="connection", code=None):
+            words = f"No connection to {server} could be made"
+        case Refused(code=None):
+            words = f"The connection to the mail server ended at the {outcome.step}"
+        case Refused():
+            words = f"The mail server said no to the {outcome.step}"
+        case _:
+            assert_never(outcome)
+    return f"{words}: {said}. Nothing was sent."
+
+
+class _Failed(Exception):
+    """The step that failed, and how."""
+
+    def __init__(self, step: Step, cause: Exception) -> None:
+        super().__init__(step)
+        self.step = step
+        self.cause = cause
+
+
+@contextmanager
+def _at(step: Step) -> Iterator[None]:
+    try:
+        yield
+    except Exception as exc:
+        raise _Failed(step, exc) from exc
 
 
 @contextmanager
 def _session(settings: Smtp) -> Iterator[smtplib.SMTP]:
     """A greeted, secured, logged-in connection; its end changes no outcome."""
-    client = _connect(settings)
+    with _at("connection"):
+        client = _connect(settings)
     try:
         if settings.security == "starttls":
-            client.starttls(context=ssl.create_default_context())
+            with _at("STARTTLS"):
+                client.starttls(context=ssl.create_default_context())
         if settings.username is not None and settings.password is not None:
-            client.login(settings.username, settings.password.get_secret_value())
-        client.ehlo_or_helo_if_needed()
+            with _at("log-in"):
+                client.login(settings.username, settings.password.get_secret_value())
+        with _at("greeting"):
+            client.ehlo_or_helo_if_needed()
         yield client
         with suppress(Exception):
             client.quit()
@@ -128,9 +187,12 @@ def _connect(settings: Smtp) -> smtplib.SMTP:
 
 
 def _offer(client: smtplib.SMTP, sender: str, recipient: str) -> None:
-    _expect({250}, client.mail(sender))
-    _expect({250, 251}, client.rcpt(recipient))
-    _expect({354}, client.docmd("DATA"))
+    with _at("sender"):
+        _expect({250}, client.mail(sender))
+    with _at("recipient"):
+        _expect({250, 251}, client.rcpt(recipient))
+    with _at("DATA command"):
+        _expect({354}, client.docmd("DATA"))
 
 
 def _expect(wanted: set[int], reply: tuple[int, bytes]) -> None:
@@ -148,15 +210,15 @@ def _transfer(client: smtplib.SMTP, content: bytes) -> Outcome:
     if code == 250:
         return Accepted(code=code, text=_readable(text))
     if 400 <= code < 600:
-        return Refused(code=code, text=_readable(text))
+        return Refused(step="content", code=code, text=_readable(text))
     return Unknown(code=_reply_code(code), text=_readable(text))
 
 
-def _refused(exc: Exception) -> Refused:
+def _refused(step: Step, exc: Exception) -> Refused:
     if isinstance(exc, smtplib.SMTPResponseException):
         code = _reply_code(exc.smtp_code)
-        return Refused(code=code, text=_readable(exc.smtp_error))
-    return Refused(code=None, text=_readable(exc))
+        return Refused(step=step, code=code, text=_readable(exc.smtp_error))
+    return Refused(step=step, code=None, text=_readable(exc))
 
 
 def _reply_code(code: int) -> int | None:
@@ -166,8 +228,12 @@ def _reply_code(code: int) -> int | None:
 
 def _readable(said: bytes | str | Exception) -> str:
     """One bounded line without control, bidirectional or zero-width characters."""
+    if isinstance(said, smtplib.SMTPResponseException):
+        said = said.smtp_error
+    if isinstance(said, OSError) and said.strerror:
+        said = said.strerror
     if isinstance(said, Exception):
-        said = f"{type(said).__name__}: {said}"
+        said = str(said) or type(said).__name__
     text = said if isinstance(said, str) else said.decode("utf-8", errors="replace")
     visible = "".join(char if char.isprintable() else " " for char in text)
     return " ".join(visible.split())[:_TEXT_LIMIT]

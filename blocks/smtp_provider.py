@@ -28,7 +28,7 @@ class SmtpProvider:
         )
         return Answer(
             kind=answer.kind,
-            detail=f"{answer.code or 'no code'} {answer.text}".strip(),
+            detail=smtp.in_words(answer, self._settings),
             provider_ref=str(envelope["message_id"]),
             said=answer.model_dump(mode="json"),
         )

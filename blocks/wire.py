@@ -165,10 +165,12 @@ class _Reply(BaseModel):
 
     @property
     @abstractmethod
-    def called(self) -> list[JsonValue]: ...
+    def called(self) -> list[JsonValue]:
+        """What was given to the answer tool, once for each call of it."""
 
     @property
     def said(self) -> str:
+        """The text outside of any call."""
         return ""
 
 

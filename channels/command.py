@@ -78,7 +78,7 @@ def main() -> None:
 def run(tokens: list[str]) -> int:
     """Run one command; its exit code."""
     as_json = "--json" in tokens
-    if not all(token.isprintable() or "\n" in token for token in tokens):
+    if not all(_is_text(token) for token in tokens):
         wrong = InvalidInput("An argument holds what is no text.", code="invalid_input")
         return output.fail(wrong, as_json)
     # Logs go to stderr and only what matters: stdout is the answer.
@@ -100,6 +100,10 @@ def run(tokens: list[str]) -> int:
             raise
         return output.fail(_unexpected(error), as_json)
     return result if isinstance(result, int) else 0
+
+
+def _is_text(token: str) -> bool:
+    return all(sign.isprintable() or sign in "\t\r\n" for sign in token)
 
 
 def _misused(error: CycloptsError) -> PlacetError:

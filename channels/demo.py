@@ -3,11 +3,8 @@
 A ticket, a draft, a person's decision, a mail that is exactly what was approved.
 """
 
-import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 
 from blocks.settings import load_settings
 from blocks.support_email import store
@@ -19,6 +16,7 @@ from channels.demo_screen import Screen, near
 from channels.demo_script import Answer, decide_by_script
 from channels.demo_watch import Watch
 from channels.local_run import prefect_api
+from channels.stopping import ended_by_signals, status_of
 
 
 class Demo:
@@ -34,7 +32,7 @@ class Demo:
         words = "A ticket, a draft, your decision, a mail: all of it on this machine."
         self._screen.say(words, "bold")
         with ExitStack() as parts:
-            parts.enter_context(_ended_by_signals())
+            parts.enter_context(ended_by_signals())
             parts.enter_context(self._home.alone())
             identity = self._prepare()
             scripted = self._answers is not None
@@ -44,7 +42,7 @@ class Demo:
             except (KeyboardInterrupt, SystemExit) as stop:
                 parts.close()
                 self._say_how_to_go_on(asked)
-                raise SystemExit(getattr(stop, "code", 130)) from None
+                raise SystemExit(status_of(stop)) from None
 
     def _prepare(self) -> Identity:
         with self._screen.step("Home", "Making the ledger ready…") as step:
@@ -115,18 +113,3 @@ class Demo:
         self._screen.say(
             f"The request for {asked.ticket} waits; the same command goes on with it."
         )
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let TERM and HUP unwind the stack like Ctrl-C does."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {n: signal.signal(n, stop) for n in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -154,7 +154,9 @@ class DemoHome:
             raise type(error)(
                 f"{file}: {error.message}",
                 code=error.code,
-                hint="Give the ticket an id of its own." if taken else _SHAPE,
+                hint="Give the ticket an id of its own."
+                if taken
+                else error.hint or _SHAPE,
             ) from error
         return str(tickets[0]["id"])
 

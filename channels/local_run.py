@@ -54,9 +54,24 @@ def run_here(
 
     `started` is told the flow run's id before anything is done.
     """
+    _keep_logs_apart()
     import anyio
+    from prefect.exceptions import TerminationSignal
 
-    return anyio.run(_run_here, domain, request, request_id, started)
+    try:
+        return anyio.run(_run_here, domain, request, request_id, started)
+    except TerminationSignal as stop:
+        # Prefect takes SIGTERM for itself while a run is at work.
+        raise SystemExit(128 + stop.signal) from None
+
+
+def _keep_logs_apart() -> None:
+    """Prefect's log lines go to its server, not between our words; PLACET_DEBUG: both.
+
+    Before Prefect is imported: it reads this once.
+    """
+    if not os.environ.get("PLACET_DEBUG"):
+        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
 
 
 async def _run_here(

@@ -5,7 +5,9 @@ and without markup of ours or of the terminal's.
 """
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -15,6 +17,8 @@ from pydantic import BaseModel
 from channels import answers
 from policies.errors import PlacetError
 from policies.visible import make_visible
+
+_NARROWEST = 40
 
 
 def document(value: Any) -> None:
@@ -34,18 +38,27 @@ def warn(text: str) -> None:
     print(make_visible(text), file=sys.stderr, flush=True)
 
 
-def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table; its first column, which people copy from, is never folded."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def entry(*head: object, details: Iterable[str] = ()) -> None:
+    """Print one thing of a list: its head on a line, its details wrapped below.
 
-    shown = Table(title=Text(title), title_justify="left")
-    for number, column in enumerate(columns):
-        shown.add_column(column, overflow="fold", no_wrap=number == 0)
-    for row in rows:
-        shown.add_row(*(Text(make_visible(str(cell))) for cell in row))
-    Console(highlight=False).print(shown)
+    A head is never folded, and no word of a detail is cut: people copy ids from them.
+    """
+    say("  ".join(str(word) for word in head))
+    width = max(shutil.get_terminal_size().columns - 1, _NARROWEST)
+    for detail in details:
+        shown = make_visible(detail).replace("\n", "⟦U+000A⟧")
+        print("\n".join(_wrapped(shown, width)), flush=True)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent="    ",
+        subsequent_indent="      ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def fail(error: PlacetError, as_json: bool) -> int:

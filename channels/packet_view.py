@@ -38,7 +38,9 @@ def print_packet(packet: ReviewPacket, console: Console | None = None) -> None:
 
 def _item(number: int, item: PacketItem) -> RenderableType:
     facts = Padding(_facts(item), (0, 0, 1, 0))
-    parts: list[RenderableType] = [facts, _plain("Why", item.rationale)]
+    # A row of its own: beside a name it would be cut in two at 80 columns.
+    payload = _plain("Payload", item.payload.hash)
+    parts: list[RenderableType] = [facts, payload, _plain("Why", item.rationale)]
     for long, group in groupby(item.fields, _is_long):
         fields = tuple(group)
         parts += map(_text, fields) if long else [_lines(fields)]
@@ -58,8 +60,8 @@ def _facts(item: PacketItem) -> Table:
     rows = (
         ("Item", item.item),
         ("Tool", item.tool),
-        ("Version", f"v{payload.version}, shown as {canonical.short(item.snapshot)}"),
-        ("Payload", payload.hash),
+        ("Version", f"v{payload.version}"),
+        ("Snapshot", canonical.short(item.snapshot)),
         ("Acts on", f"{intent.resource} at version {intent.resource_version}"),
         ("Condition", intent.precondition),
         ("Can be undone", item.reversible),

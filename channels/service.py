@@ -7,40 +7,39 @@ say is handed on.
 from typing import Any
 
 from blocks import packets, path, prefect_runs
-from blocks.desk import HandedIn, NotTaken, Outcome, Taken
+from blocks.desk import HandedIn, NotTaken, Taken
+from blocks.domain import Loaded
 from blocks.ledger import (
     audit,
-    effects,
     items,
     people,
     questions,
+    references,
     sessions,
     verdicts,
     versions,
 )
+from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
-from blocks.ledger.people import Proof, Secrets, TokenProof
+from blocks.ledger.people import Proof, Secrets
 from blocks.ledger.rounds import last_pause
 from blocks.ledger.sessions import Session
-from blocks.prefect_runs import Woken
+from blocks.prefect_runs import FlowRun, Woken
+from channels import refusals, whereabouts
 from channels.local_run import use_running_server
 from policies import lifecycle
 from policies.access import Channel, Reviewer
-from policies.errors import Conflict, InvalidInput, PlacetError, Refused
+from policies.errors import Conflict, InvalidInput, NotFound
+from policies.interaction import Interaction
 from policies.plan import ItemVerdict, PlanReviewResult, ReviewPacket
 from policies.policy import RiskLevel, Role
-from policies.state import OPEN_STATUS
+from policies.state import OPEN_STATUS, SessionStatus
 from policies.value import Json, Value
 from tasks import opening
-from tasks.domains import find_domain
+from tasks.domains import find_domain, known_permissions
 from tasks.services import Services
 
 TERMINAL = Channel(name="terminal", method="bearer token", signed_in=True)
-_CONFLICTS = frozenset({"already_decided", "illegal_transition", "already_answered"})
-_INPUT = frozenset(
-    {"reason_required", "invalid_reason", "invalid_edit", "invalid_answer"}
-    | {"nothing_decided"}
-)
 
 
 class Decided(Value):
@@ -59,6 +58,19 @@ class Shown(Value):
     verdicts: tuple[dict[str, Any], ...]
 
 
+class Submitted(Value):
+    """What was started, or was there already.
+
+    `status` is that of a request which has begun before; `restarted_after` says how its
+    run ended before it could.
+    """
+
+    workflow_id: str
+    flow_run_id: str
+    status: SessionStatus | None
+    restarted_after: str | None
+
+
 class Service:
     """The service; `services` are the process's parts."""
 
@@ -71,6 +83,11 @@ class Service:
         """Open items, or those in one state, in priority order."""
         with self.services.ledger.read() as tx:
             return items.in_order(tx, state, risk)
+
+    def questions(self) -> tuple[tuple[str, Interaction], ...]:
+        """Every question that waits for an answer, each with its workflow."""
+        with self.services.ledger.read() as tx:
+            return questions.of_tenant(tx, None)
 
     def show(self, item_id: str, version: int | None = None) -> Shown:
         """An item with its redacted packet, at its present or an earlier version."""
@@ -161,49 +178,55 @@ class Service:
             )
         )
 
-    def submit(
-        self, domain: str, request: Json, request_id: str | None
-    ) -> tuple[str, str]:
-        """Start a request through its deployment: workflow id and flow run id.
+    def submit(self, domain: str, request: Json, request_id: str | None) -> Submitted:
+        """Start a request through its deployment; the same id, the same request.
 
-        The request is checked first, so that what cannot run is never started.
+        It is checked first, so that what cannot run is never started. A run that ended
+        before it began is run again.
         """
-        read = opening.read_request(domain, request)
-        body = read.model_dump(mode="json")
-        if request_id is not None:
-            opening.check_request_id(request_id)
-            with self.services.ledger.read() as tx:
-                sessions.check_same(tx, request_id, domain, body)
-        _ = self.services.ledger
+        body = self.check(domain, request, request_id)
         run = prefect_runs.start(domain, body, request_id)
-        return sessions.workflow_id(request_id or run), run
+        workflow = sessions.workflow_id(run.request_id)
+        status = self.status_word(workflow)
+        died = status is None and run.is_over
+        if died:
+            prefect_runs.reschedule(run.id)
+        return Submitted(
+            workflow_id=workflow,
+            flow_run_id=run.id,
+            status=status,
+            restarted_after=run.why if died else None,
+        )
+
+    def check(
+        self, domain: str, request: Json, request_id: str | None
+    ) -> dict[str, Json]:
+        """A request with its defaults, if it may be started here under this id."""
+        read = opening.read_request(domain, request)
+        body: dict[str, Json] = read.model_dump(mode="json")
+        with self.services.ledger.read() as tx:
+            if request_id is not None:
+                opening.check_request_id(request_id)
+                sessions.check_same(tx, request_id, domain, body)
+            if request_id is None or not _has_begun(tx, request_id):
+                find_domain(domain).store.check_request(tx, body)
+        return body
+
+    def status_word(self, workflow: str) -> SessionStatus | None:
+        """A request's status; None while it has not begun."""
+        try:
+            with self.services.ledger.read() as tx:
+                return sessions.load(tx, workflow).status
+        except NotFound:
+            return None
 
     def status(self, workflow: str) -> dict[str, Any]:
         """Where a request is and what it waits for."""
-        with self.services.ledger.read() as tx:
-            session = sessions.load(tx, workflow)
-            rows = items.of_workflow(tx, workflow)
-            open_questions = questions.pending(tx, workflow)
-            pause = last_pause(tx, workflow)
-            state = sessions.load_state(tx, workflow)
-            live = session.lease_until is not None and session.lease_until > tx.now
-        return {
-            "workflow_id": session.workflow,
-            "request_id": session.request_id,
-            "domain": session.domain,
-            "tenant": session.tenant,
-            "status": session.status,
-            "checkpoint": session.pending.checkpoint if session.pending else None,
-            "interrupt": session.pending.interrupt if session.pending else None,
-            "flow_run_id": session.flow_run_id,
-            "process": session.lease_owner if live else None,
-            "pause": pause.kind if pause and session.pending else None,
-            "completed_steps": list(state.completed_steps),
-            "items": [_item_line(item) for item in rows],
-            "questions": [q.model_dump(mode="json") for q in open_questions],
-            "executions": [e.model_dump(mode="json") for e in state.execution_result],
-            "closing": list(session.closing),
-        }
+        return whereabouts.status(self.services, workflow)
+
+    def not_begun(self, workflow: str) -> FlowRun | None:
+        """The run of a request that has not begun; None if it has."""
+        return whereabouts.not_begun(self.services, workflow)
 
     def to_resume(self, workflow: str) -> Session:
         """A session that may be put back to work, or `Conflict` that says why not."""
@@ -224,16 +247,16 @@ class Service:
             )
         return session
 
-    def trail(self, workflow: str) -> tuple[audit.Event, ...]:
+    def trail(self, reference: str) -> tuple[audit.Event, ...]:
         """The trail of a workflow, an item, or a sent message, by any of their ids."""
         with self.services.ledger.read() as tx:
-            found = self._workflow_of(tx, workflow)
+            found = references.workflow_of(tx, reference)
             return tuple(audit.events(tx, found))
 
     def path_of(self, reference: str) -> dict[str, Any]:
         """From a sent message back to its facts, model inputs, reviewer and version."""
         with self.services.ledger.read() as tx:
-            workflow = self._workflow_of(tx, reference)
+            workflow = references.workflow_of(tx, reference)
             session = sessions.load(tx, workflow)
             rows = path.read_rows(tx, workflow)
         return path.build(self.services.artifacts, session, rows)
@@ -252,6 +275,7 @@ class Service:
         actor: str,
     ) -> tuple[Reviewer, Secrets]:
         """Make a reviewer; token and seed are told once."""
+        _check_permissions(permissions)
         with self.services.ledger.write() as tx:
             return people.add(
                 tx,
@@ -263,20 +287,23 @@ class Service:
                 actor=actor,
             )
 
-    def load_records(self, domain: str, records: Json, actor: str) -> tuple[str, ...]:
+    def load_records(self, domain: str, records: Json, actor: str) -> Loaded:
         """Put a domain's records into its tables."""
         found = find_domain(domain)
         if not isinstance(records, dict):
             raise InvalidInput("Records are a JSON object.", code="invalid_records")
         with self.services.ledger.write() as tx:
-            loaded = tuple(found.store.load_records(tx, records))
+            loaded = found.store.load_records(tx, records)
+            names = (*loaded.new, *loaded.changed, *loaded.unchanged)
+            if not names:
+                raise InvalidInput("There are no records in it.", code="no_records")
             audit.append(
                 tx,
                 audit.ADMIN_CHAIN,
                 "domain_records_loaded",
                 domain=domain,
                 actor=actor,
-                records=loaded,
+                records=names,
             )
         return loaded
 
@@ -293,56 +320,29 @@ class Service:
         suspended = pause is not None and pause.kind == "suspended"
         return prefect_runs.wake(session.flow_run_id, carried=live or suspended)
 
-    def _workflow_of(self, tx: Any, reference: str) -> str:
-        if reference.startswith("<") or "@" in reference:
-            wrapped = f"<{reference.strip('<>')}>"
-            return effects.workflow_of_provider_ref(tx, wrapped)
-        if reference.startswith("it-"):
-            return items.load(tx, reference).workflow
-        return sessions.load(tx, reference).workflow
-
     def _hand_in(self, handed: HandedIn) -> Decided:
         outcome = self.services.desk.hand_in(handed)
         if isinstance(outcome, NotTaken):
             self.wake(handed.workflow)
-            raise _refusal(outcome)
+            raise refusals.refused(outcome, handed.reviewer)
         return Decided(taken=outcome, run=self.wake(handed.workflow))
 
 
-def token_proof(token: str | None) -> TokenProof:
-    """The proof of a bearer token, or `InvalidInput` where there is none."""
-    if not token:
+def _check_permissions(permissions: tuple[str, ...]) -> None:
+    """A permission that no tool asks for lets nobody decide anything: a slip."""
+    known = known_permissions()
+    unknown = [name for name in permissions if name not in known]
+    if unknown:
         raise InvalidInput(
-            "No token was given.",
-            code="token_missing",
-            hint="Set PLACET_TOKEN to the token you got when you were added.",
+            f"There is no permission {unknown[0]!r}.",
+            code="unknown_permission",
+            hint=f"Known: {', '.join(known)}.",
         )
-    return TokenProof(token=token)
 
 
-def _refusal(outcome: Outcome) -> PlacetError:
-    """A refused submission as the error that the contract names."""
-    assert isinstance(outcome, NotTaken)
-    first = outcome.refusals[0]
-    words = "; ".join(f"{r.item}: {r.message}" for r in outcome.refusals)
-    told = [refusal.model_dump(mode="json") for refusal in outcome.refusals]
-    if first.code in _CONFLICTS:
-        return Conflict(words, code=first.code, refusals=told)
-    if first.code in _INPUT:
-        return InvalidInput(words, code=first.code, refusals=told)
-    return Refused(words, code=first.code, refusals=told)
-
-
-def _item_line(item: Item) -> dict[str, Any]:
-    return {
-        "item": item.id,
-        "action": item.action,
-        "action_type": item.action_type,
-        "state": item.state,
-        "decision_state": lifecycle.decision_state(item.state),
-        "version": item.version,
-        "risk": item.risk_level,
-        "deadline": audit.stamp(item.deadline),
-        "expires_at": audit.stamp(item.expires_at) if item.expires_at else None,
-        "held": list(item.held),
-    }
+def _has_begun(tx: Transaction, request_id: str) -> bool:
+    try:
+        sessions.load(tx, sessions.workflow_id(request_id))
+    except NotFound:
+        return False
+    return True

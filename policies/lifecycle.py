@@ -217,10 +217,10 @@ TABLE: tuple[Transition, ...] = (
         "version check and outbox row in one transaction; nothing was sent"
     ),
     _row((State.REAPPROVAL_REQUIRED,), Event.NEW_VERSION, _WAITING)(
-        "a new verdict under a new key"
+        "a new verdict under a new key; deadline reset"
     ),
     _row((State.REAPPROVAL_REQUIRED,), Event.DEADLINE_PASSED, (State.EXPIRED,))(
-        "the old approval is gone; nothing waits for ever"
+        "counted from the guard's no; the old approval is gone; nothing waits for ever"
     ),
     _row(_CLAIMED, Event.SUCCEED, (State.EXECUTED,))(
         "the response is kept as an artifact"
@@ -341,7 +341,8 @@ _PREFACE = """\
 # States of an item
 
 Made from `policies/lifecycle.py` by `make docs`; a test keeps the two equal. What this
-table does not list is refused with `illegal_transition`.
+table does not list is refused with `illegal_transition`. The table is ahead of the
+product: nothing in this version escalates, extends, reassigns, reconciles or rolls back.
 
 | from | event | to | check and effect |
 |---|---|---|---|"""

@@ -11,7 +11,7 @@ import unicodedata
 ADDRESS_LIMIT = 254  # a path is at most 256 octets, "<" and ">" included
 LOCAL_LIMIT = 64
 DOMAIN_LIMIT = 255
-HEADER_TEXT_LIMIT = 200
+HEADER_TEXT_LIMIT = 200  # what a person still reads as one line
 
 # RFC 5322 atext but for "%" and "!": by default Postfix reads them as a route to some
 # other domain (postconf(5): allow_percent_hack, swap_bangpath), so mail could go

@@ -165,11 +165,11 @@ def _item(item: PacketItem) -> list[str]:
 
 def _facts(item: PacketItem) -> list[str]:
     """What there is to know of an item above its texts, which may be long."""
-    shown = f"v{item.payload.version}, shown as {canonical.short(item.snapshot)}"
     version = item.intent.resource_version
     found = ", which must not exist" if version is None else f" at version {version}"
     return [
-        *_fact("**Version**", shown),
+        *_fact("**Version**", f"v{item.payload.version}"),
+        *_fact("**Snapshot**", canonical.short(item.snapshot)),
         *_fact("**Tool**", item.tool),
         *_fact("**Acts on**", item.intent.resource, found),
         *_fact("**Only if**", item.intent.precondition),

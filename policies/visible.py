@@ -35,7 +35,7 @@ _UNSAFE_INLINE = re.compile(r"[\n|]|\A | \Z")
 _BACKTICKS = re.compile("`+")
 COLUMNS = 54
 """What Prefect's older page shows of a code block's line without scrolling."""
-_TAB = 8
+_TAB = 8  # a browser's own tab stops
 GOES_ON = "↪ "
 _MARK_OF_OURS = re.compile("↪")
 

@@ -31,3 +31,9 @@ def find_domain(name: str) -> Domain:
             hint=f"Registered: {', '.join(sorted(DOMAINS))}.",
         )
     return DOMAINS[name]
+
+
+def known_permissions() -> tuple[str, ...]:
+    """Every permission that a registered tool asks for; there are no others."""
+    tools = (tool for d in DOMAINS.values() for tool in d.adapter.tools.values())
+    return tuple(sorted({tool.permission for tool in tools}))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from blocks import gate
-from blocks.gate import Apply
+from blocks.gate import Apply, Operation
 from blocks.ledger.effects import Found, Outcome, Result
 from blocks.ledger.outbox import Promised
 from blocks.provider import Answer, AnswerKind, Finding, Message, Provider
@@ -49,7 +49,7 @@ def send(
     """Pass the gate with a claim and hand its promised bytes to the provider, once."""
     operation = gate.open_for(services.gate, claim, token, tool)
     answer = provider.send(operation.key, operation.take_body(), operation.envelope)
-    return _result(services, answer)
+    return _result(services, operation, answer)
 
 
 def apply(
@@ -85,13 +85,16 @@ def found(services: Services, finding: Finding) -> Found:
     )
 
 
-def _result(services: Services, answer: Answer) -> Result:
-    body = canonical.canonical_bytes(
-        canonical.normalise(answer.model_dump(mode="json"))
-    )
+def _result(services: Services, operation: Operation, answer: Answer) -> Result:
+    body: dict[str, Json] = {
+        "operation": operation.key,
+        "message": operation.message,
+        "answer": answer.model_dump(mode="json"),
+    }
+    kept = canonical.canonical_bytes(canonical.normalise(body))
     return Result(
         outcome=_OUTCOMES[answer.kind],
         detail=answer.detail,
-        artifact=services.artifacts.put(body, "execution"),
+        artifact=services.artifacts.put(kept, "execution"),
         provider_ref=answer.provider_ref,
     )

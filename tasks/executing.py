@@ -23,7 +23,7 @@ from blocks.ledger.effects import Result
 from blocks.ledger.facts import Stored
 from policies import canonical
 from policies.canonical import canonical_bytes
-from policies.errors import PlacetError, Refused
+from policies.errors import Conflict, NotFound, PlacetError, Refused
 from policies.snapshot import ApprovalSnapshot
 from policies.state import ExecutionResult, Step
 from policies.steps import APPROVED
@@ -150,10 +150,11 @@ def _take(
 def promise(
     services: Services, work: Work, snapshot: ApprovalSnapshot
 ) -> outbox.Promised | None:
-    """The bytes that will be sent, made from what was approved."""
+    """What a claim on it promises a provider, made from what was approved."""
     effect: Effect = tools_of(services, work.session.domain).EFFECTS[snapshot.tool]
-    data = services.artifacts.read_unverified(snapshot.payload.ref)
-    if canonical.payload_hash(data) != snapshot.payload.hash:
+    try:
+        data = services.artifacts.get(snapshot.payload.ref)
+    except (NotFound, Conflict):
         # The guard says so in a moment, and nothing is promised.
         return None
     payload = cast("dict[str, Json]", canonical.read_json(data))

@@ -1,7 +1,6 @@
 """The composition root: what a process works with, made from its settings once."""
 
 from functools import cached_property
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
@@ -111,11 +110,6 @@ class Services:
 def load_services(clock: Clock = utc_now) -> Services:
     """The services of this process, from its environment."""
     return Services(load_settings(), clock)
-
-
-def templates_of(package: str) -> Traversable:
-    """The templates beside a domain's tools."""
-    return files(package) / "templates"
 
 
 def load_block(kind: str, name: str) -> Any:

@@ -87,9 +87,9 @@ _HEAD = """\
 # Promises
 
 Made from the tests by `make docs`; a test keeps the two equal. Each line below a
-promise is a test in `tests/` that fails without it. Rows on the HTTP API, the review
-page, the queue and the supervisor will follow with them; the ways in so far are the
-Prefect form and the terminal, the domains so far are one.
+promise is a test in `tests/` that fails without it. Nothing is promised here of what is
+not built: an HTTP API, a review page of Placet's own, a supervisor of missed deadlines.
+The ways in are the Prefect form and the terminal; there is one domain.
 """
 
 

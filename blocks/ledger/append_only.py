@@ -27,10 +27,13 @@ def guard(connection: Connection, tables: Iterable[str]) -> None:
 
 
 def guarded(connection: Connection) -> frozenset[str]:
-    """The names of the triggers that stand now."""
+    """The names of the triggers that stand now; one that is switched off does not."""
     query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
     if connection.dialect.name == "postgresql":
-        query = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
+        query = (
+            "SELECT tgname FROM pg_trigger "
+            "WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')"
+        )
     return frozenset(row[0] for row in connection.execute(text(query)))
 
 

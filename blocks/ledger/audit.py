@@ -1,7 +1,9 @@
 """The audit trail: append-only events, one hash chain per workflow.
 
 Every event's hash covers its number, time, name and facts and the hash of the one
-before it; the chain's head is kept apart, so that a cut tail shows as well.
+before it; the chain's head is kept apart, so that a cut tail shows as well. A chain is
+a workflow's: each of its events carries the flow run that works on it at that moment,
+or did last, as `flow_run`.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
-from sqlalchemy import bindparam, insert, select, union, update
+from sqlalchemy import Row, bindparam, insert, select, union, update
 
-from blocks.ledger.tables import AuditEvent, AuditHead, WorkflowSession
+from blocks.ledger import append_only
+from blocks.ledger.tables import APPEND_ONLY, AuditEvent, AuditHead, WorkflowSession
 from policies import canonical
 from policies.errors import Conflict
 from policies.value import Json, Value
@@ -78,7 +81,13 @@ GENESIS = "sha256:" + "0" * 64
 ADMIN_CHAIN = "admin"
 """The chain of what belongs to no workflow: people, keys, policies."""
 
-_HEAD = select(AuditHead.seq, AuditHead.hash).where(
+_FLOW_RUN = (
+    select(WorkflowSession.flow_run_id)
+    .where(WorkflowSession.id == AuditHead.chain)
+    .scalar_subquery()
+)
+# The flow run in the same statement: an event costs no query more for it.
+_HEAD = select(AuditHead.seq, AuditHead.hash, _FLOW_RUN.label("flow_run")).where(
     AuditHead.chain == bindparam("chain")
 )
 _LOCKED_HEAD = _HEAD.with_for_update()
@@ -104,7 +113,7 @@ class NewEvent(NamedTuple):
 
     event: str
     at: str
-    facts: str
+    facts: dict[str, Json]
 
 
 class Event(Value):
@@ -120,7 +129,10 @@ class Event(Value):
 
 
 class Fault(Value):
-    """The first event of a chain that is not as it was written."""
+    """The first event of a chain that is not as it was written.
+
+    With number 0 it is no event: the database lacks what keeps one of its tables.
+    """
 
     chain: str
     seq: int
@@ -130,8 +142,8 @@ class Fault(Value):
 def append(tx: Transaction, chain: str, event: EventName, **facts: Any) -> None:
     """Add an event to a chain when the transaction ends; None facts are left out."""
     present = {name: value for name, value in facts.items() if value is not None}
-    body = canonical.canonical_bytes(canonical.normalise(_plain(present))).decode()
-    new = NewEvent(event=event, at=stamp(tx.now), facts=body)
+    plain = cast("dict[str, Json]", canonical.normalise(_plain(present)))
+    new = NewEvent(event=event, at=stamp(tx.now), facts=plain)
     tx.pending_events.setdefault(chain, []).append(new)
 
 
@@ -154,7 +166,10 @@ def events(tx: Transaction, chain: str) -> Iterator[Event]:
 
 
 def verify(tx: Transaction) -> tuple[int, Fault | None]:
-    """How many events there are, and the first one that is not as it was written."""
+    """How many events there are, and the first one that is not as it was written.
+
+    Where all are, a table from which a trigger is missing is the fault.
+    """
     count = 0
     # A request without a trail has lost it, its head included.
     chains = union(
@@ -165,23 +180,29 @@ def verify(tx: Transaction) -> tuple[int, Fault | None]:
         count += checked
         if fault is not None:
             return count, fault
-    return count, None
+    return count, _unguarded(tx)
 
 
 def _extend(tx: Transaction, chain: str, new: list[NewEvent]) -> None:
-    first, previous = _head(tx, chain)
-    rows, seq = [], first
+    head = _head(tx, chain)
+    rows, seq, previous = [], head.seq, head.hash
     for event in new:
         seq += 1
-        digest = _hash(chain, seq, event, previous)
-        row = {"chain": chain, "seq": seq, **event._asdict()}
+        text = _text(event.facts, head.flow_run)
+        digest = _hash(chain, seq, event.event, event.at, text, previous)
+        row = {"chain": chain, "seq": seq, **event._asdict(), "facts": text}
         rows.append({**row, "previous": previous, "hash": digest})
         previous = digest
     tx.run_many(_INSERT_EVENT, rows)
-    _move_head(tx, chain, first, seq, previous)
+    _move_head(tx, chain, head.seq, seq, previous)
 
 
-def _head(tx: Transaction, chain: str) -> tuple[int, str]:
+def _text(facts: dict[str, Json], flow_run: str | None) -> str:
+    whole = facts if flow_run is None else {"flow_run": flow_run, **facts}
+    return canonical.canonical_bytes(whole).decode()
+
+
+def _head(tx: Transaction, chain: str) -> Row[Any]:
     """The chain's last number and hash, ours until the transaction ends.
 
     A new chain gets its head first: of two who begin it at once, one waits.
@@ -191,7 +212,7 @@ def _head(tx: Transaction, chain: str) -> tuple[int, str]:
     if head is None:
         tx.inserted(AuditHead, {"chain": chain, "seq": 0, "hash": GENESIS})
         head = tx.run(query, {"chain": chain}).one()
-    return head.seq, head.hash
+    return head
 
 
 def _move_head(tx: Transaction, chain: str, first: int, seq: int, digest: str) -> None:
@@ -200,10 +221,8 @@ def _move_head(tx: Transaction, chain: str, first: int, seq: int, digest: str) -
         raise Conflict(f"The trail of {chain} was extended by another transaction.")
 
 
-def _hash(chain: str, seq: int, event: NewEvent, previous: str) -> str:
-    message = canonical.canonical_bytes(
-        [chain, seq, event.event, event.at, event.facts, previous]
-    )
+def _hash(chain: str, seq: int, event: str, at: str, facts: str, previous: str) -> str:
+    message = canonical.canonical_bytes([chain, seq, event, at, facts, previous])
     return canonical.digest("audit", message)
 
 
@@ -213,14 +232,24 @@ def _verify_chain(tx: Transaction, chain: str) -> tuple[int, Fault | None]:
         seq, head = seq + 1, (row.head_seq, row.head_hash)
         if row.seq != seq:
             return seq, Fault(chain=chain, seq=seq, problem="this event is missing")
-        new = NewEvent(event=row.event, at=row.at, facts=row.facts)
-        if row.previous != previous or row.hash != _hash(chain, seq, new, previous):
+        found = _hash(chain, seq, row.event, row.at, row.facts, previous)
+        if row.previous != previous or row.hash != found:
             return seq, Fault(chain=chain, seq=seq, problem="this event was altered")
         previous = row.hash
     if head != (seq, previous):
         problem = "the end of the trail was cut off or its head altered"
         return seq, Fault(chain=chain, seq=seq + 1, problem=problem)
     return seq, None
+
+
+def _unguarded(tx: Transaction) -> Fault | None:
+    standing = append_only.guarded(tx.connection)
+    for table in APPEND_ONLY:
+        for name in append_only.trigger_names(tx.connection.dialect.name, table):
+            if name not in standing:
+                problem = f"it can be changed: its trigger {name} is missing"
+                return Fault(chain=f"the table {table}", seq=0, problem=problem)
+    return None
 
 
 def _event(row: Any) -> Event:

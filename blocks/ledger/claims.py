@@ -1,8 +1,9 @@
 """Claims: the one right to an effect, under one key, for whoever holds its lease.
 
 Each guarded write is one statement whose WHERE repeats token, owner and state of the
-claim; a miss is `Superseded`, never an acknowledgement. What is done with a claim is
-in `blocks.ledger.effects`.
+claim; a miss is `Superseded`, never an acknowledgement. Rows are locked in one order,
+session, item, claim, so that no two writers deadlock. What is done with a claim is in
+`blocks.ledger.effects`.
 """
 
 import uuid
@@ -20,6 +21,7 @@ from blocks.ledger import (
     outbox,
     reservations,
     sessions,
+    verdicts,
     versions,
 )
 from blocks.ledger.database import Transaction
@@ -138,7 +140,7 @@ def claim(
         return existing
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
     if not isinstance(answer, Executable):
-        return refuse(tx, item, answer, "claim", snapshot.intent_digest)
+        return refuse(tx, item, answer, "claim", existing)
     row: dict[str, Any] = {
         "id": f"c-{uuid.uuid4().hex[:16]}",
         "scope": snapshot.scope,
@@ -169,7 +171,7 @@ def claim(
     held_back = reserve(tx, item, domain, snapshot.key)
     if held_back is not None:
         tx.run(delete(ExecutionClaim).where(ExecutionClaim.id == row["id"]))
-        return refuse(tx, item, held_back, "claim", snapshot.intent_digest)
+        return refuse(tx, item, held_back, "claim", None)
     if promised is not None:
         outbox.promise(tx, item.workflow, row["id"], promised)
     items.move(tx, item, Event.CLAIM_EFFECT)
@@ -198,8 +200,7 @@ def retry(
     if isinstance(answer, Executable):
         answer = reserve(tx, item, domain, old.key) or answer
     if not isinstance(answer, Executable):
-        let_go(tx, old, answer)
-        return refuse(tx, item, answer, "retry", snapshot.intent_digest)
+        return refuse(tx, item, answer, "retry", let_go(tx, old, answer))
     if not tx.wrote(_NEW_HOLDER, _handed_on(tx, old, "claimed", owner, seconds)):
         raise Superseded(f"Claim {old.id} has moved on.")
     outbox.mark(tx, old.id, "pending")
@@ -215,10 +216,11 @@ def take_over(tx: Transaction, old: Claim, owner: str, seconds: float) -> Claim:
     `Superseded` while the holder's lease lasts, unless nothing was sent yet and the
     session has a newer holder: then the old one cannot send any more.
     """
+    item = items.load(tx, old.item, lock=True)
     values = _handed_on(tx, old, old.state, owner, seconds)
     if not tx.wrote(_TAKE_OVER, {**values, "at": tx.now}):
         raise Superseded(f"Claim {old.id} has moved on, or its holder is at work.")
-    items.move(tx, items.load(tx, old.item), Event.TAKEOVER)
+    items.move(tx, item, Event.TAKEOVER)
     taken = load(tx, old.id)
     note(tx, taken, "claim_taken_over", taken_from=old.owner)
     return taken
@@ -244,17 +246,18 @@ def reserve(tx: Transaction, item: Item, domain: Domain, key: str) -> Blocked | 
     return Blocked(reasons=(Reason(code="resource_reserved", detail=detail),), to=None)
 
 
-def let_go(tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked) -> None:
+def let_go(tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked) -> Claim:
     """A claim whose item leaves its state is over; one that waits (frozen) is kept.
 
     Either way nothing stays promised to others: the reservation is released.
     """
     reservations.release(tx, held.key)
     if answer.to is None:
-        return
+        return held
     if not tx.wrote(_RELEASE, {**moved(held, held.state, "released"), "at": tx.now}):
         raise Superseded(f"Claim {held.id} has moved on.")
     outbox.mark(tx, held.id, "dropped")
+    return held.model_copy(update={"state": "released"})
 
 
 def load(tx: Transaction, claim_id: str) -> Claim:
@@ -281,37 +284,48 @@ def refuse(
     item: Item,
     answer: ReapprovalRequired | Blocked,
     moment: str,
-    digest: str,
+    held: Claim | None,
 ) -> Refused:
-    """Do what follows from the guard's no at a claim, a send or a retry."""
+    """Do what follows from the guard's no at a claim, a send or a retry.
+
+    `held` is the claim that there is under the item's key, whoever's it is.
+    """
+    claimed = {} if held is None else _facts(held)
     if any(reason.code == "key_conflict" for reason in answer.reasons):
+        told = items.present_facts(tx, item)
         audit.append(
             tx,
             item.workflow,
             "idempotency_conflict",
-            item=item.id,
-            asked=digest,
+            asked=told["intent_digest"],
             reasons=[reason.model_dump() for reason in answer.reasons],
+            **claimed,
+            **told,
         )
-    stays = endings.refuse(tx, item, answer, moment)
+    stays = endings.refuse(tx, item, answer, moment, **claimed)
     return Refused(answer=answer, state=stays.state)
 
 
 def note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> None:
     """Record what became of a claim, with everything that it is about."""
-    snapshot = versions.load(tx, held.item, held.version)
+    item = items.load(tx, held.item)
     audit.append(
         tx,
         held.workflow,
         event,
-        item=held.item,
-        claim=held.id,
-        fencing_token=held.token,
-        owner=held.owner,
-        flow_run=sessions.flow_run_of(tx, held.workflow),
-        **versions.facts(snapshot),
-        **more,
+        **items.facts(item, versions.load(tx, held.item, held.version)),
+        **verdicts.approval(tx, item),
+        **{**_facts(held), **more},
     )
+
+
+def _facts(held: Claim) -> dict[str, Any]:
+    return {
+        "claim": held.id,
+        "claim_status": held.state,
+        "fencing_token": held.token,
+        "owner": held.owner,
+    }
 
 
 def moved(held: Claim, from_state: ClaimState, to_state: ClaimState) -> dict[str, Any]:

@@ -34,9 +34,9 @@ class ExecutionClaim(Base):
     claimed_at: Mapped[datetime]
     dispatched_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
-    attempts: Mapped[int] = mapped_column(default=0)
+    attempts: Mapped[int] = mapped_column(server_default="0")
     """How often it was sent."""
-    lookups: Mapped[int] = mapped_column(default=0)
+    lookups: Mapped[int] = mapped_column(server_default="0")
     """How often the provider was asked what became of it."""
     due_at: Mapped[datetime | None]
     """When it may be sent again, or asked for again."""

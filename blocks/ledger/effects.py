@@ -27,6 +27,7 @@ from blocks.ledger.claims import Claim, Refused
 from blocks.ledger.database import Transaction
 from blocks.ledger.effect_tables import Execution, ExecutionClaim
 from blocks.ledger.facts import Stored
+from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
 from policies.errors import NotFound, Superseded
 from policies.guard import Executable
@@ -111,13 +112,14 @@ def dispatch(
     if isinstance(answer, Executable):
         answer = claims.reserve(tx, item, domain, held.key) or answer
     if not isinstance(answer, Executable):
-        claims.let_go(tx, held, answer)
-        return claims.refuse(tx, item, answer, "send", snapshot.intent_digest)
+        left = claims.let_go(tx, held, answer)
+        return claims.refuse(tx, item, answer, "send", left)
     values = claims.moved(held, "claimed", "dispatched")
     if not tx.wrote(_DISPATCH, {**values, "at": tx.now}):
         raise Superseded(f"Claim {held.id} has moved on.")
     outbox.mark(tx, held.id, "sent")
-    claims.note(tx, held, "dispatched", attempt=held.attempts + 1)
+    told = {"claim_status": "dispatched", "attempt": held.attempts + 1}
+    claims.note(tx, held, "dispatched", **told)
     return None
 
 
@@ -126,6 +128,7 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
 
     A late result changes nothing; it is kept in the trail.
     """
+    item = items.load(tx, held.item, lock=True)
     values = claims.moved(held, "dispatched", _state(result.outcome))
     known = result.outcome != "unknown"
     if not tx.wrote(_FINISH if known else _LOSE, {**values, "at": tx.now}):
@@ -133,6 +136,7 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
             tx,
             held,
             "late_write_refused",
+            claim_status=claims.load(tx, held.id).state,
             outcome=result.outcome,
             detail=result.detail,
             provider_ref=result.provider_ref,
@@ -142,11 +146,12 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
     if known:
         _close(tx, held)
     event, name = _ENDED[result.outcome]
-    items.move(tx, items.load(tx, held.item), event)
+    items.move(tx, item, event)
     claims.note(
         tx,
         held,
         name,
+        claim_status=result.outcome,
         execution_artifact=result.artifact.ref,
         provider_ref=result.provider_ref,
         detail=result.detail,
@@ -160,19 +165,21 @@ def reconcile(tx: Transaction, held: Claim, found: Found) -> bool:
     What happened is executed. What did not may be tried again, under the same key. A
     request that had ended as unknown goes on.
     """
-    if not (_settle_happened if found.happened else _settle_not)(tx, held, found):
+    sessions.load(tx, held.workflow, lock=True)
+    item = items.load(tx, held.item, lock=True)
+    if not (_settle_happened if found.happened else _settle_not)(tx, held, item, found):
         return False
-    claims.note(
-        tx,
-        held,
-        "reconciled",
-        outcome="executed" if found.happened else "retry_ready",
-        execution_artifact=found.artifact.ref,
-        provider_ref=found.provider_ref,
-        detail=found.detail,
+    now: Literal["executed", "retry_ready"]
+    now = "executed" if found.happened else "retry_ready"
+    told = {
+        "claim_status": now,
+        "execution_artifact": found.artifact.ref,
+        "provider_ref": found.provider_ref,
+        "detail": found.detail,
         **found.by,
-    )
-    claims.note(tx, held, "executed" if found.happened else "retry_ready")
+    }
+    claims.note(tx, held, "reconciled", outcome=now, **told)
+    claims.note(tx, held, now, **told)
     sessions.reopen(tx, held.workflow, "an unknown outcome was settled")
     return True
 
@@ -203,7 +210,7 @@ def workflow_of_provider_ref(tx: Transaction, provider_ref: str) -> str:
     return str(row.workflow)
 
 
-def _settle_happened(tx: Transaction, held: Claim, found: Found) -> bool:
+def _settle_happened(tx: Transaction, held: Claim, item: Item, found: Found) -> bool:
     values = claims.moved(held, "unknown", "executed")
     if not tx.wrote(_FINISH, {**values, "at": tx.now}):
         return False
@@ -215,11 +222,11 @@ def _settle_happened(tx: Transaction, held: Claim, found: Found) -> bool:
     )
     _record(tx, held, result)
     _close(tx, held)
-    items.move(tx, items.load(tx, held.item), Event.RECONCILE, State.EXECUTED)
+    items.move(tx, item, Event.RECONCILE, State.EXECUTED)
     return True
 
 
-def _settle_not(tx: Transaction, held: Claim, found: Found) -> bool:
+def _settle_not(tx: Transaction, held: Claim, item: Item, found: Found) -> bool:
     values = claims.moved(held, "unknown", "retry_ready")
     if not tx.wrote(_MAKE_READY, {**values, "at": tx.now + _backoff(held.attempts)}):
         return False
@@ -227,7 +234,7 @@ def _settle_not(tx: Transaction, held: Claim, found: Found) -> bool:
     # Nothing is under way: others may have the resource until it is claimed again.
     reservations.release(tx, held.key)
     outbox.mark(tx, held.id, "pending")
-    items.move(tx, items.load(tx, held.item), Event.RECONCILE, State.RETRY_READY)
+    items.move(tx, item, Event.RECONCILE, State.RETRY_READY)
     return True
 
 

@@ -3,11 +3,11 @@ its request was cancelled.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import update
 
-from blocks.ledger import audit, items, versions
+from blocks.ledger import audit, items, rules, verdicts
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.tables import Item as ItemTable
@@ -17,17 +17,25 @@ from policies.lifecycle import Event, State
 
 
 def refuse(
-    tx: Transaction, item: Item, answer: ReapprovalRequired | Blocked, moment: str
+    tx: Transaction,
+    item: Item,
+    answer: ReapprovalRequired | Blocked,
+    moment: str,
+    **told: Any,
 ) -> Item:
     """Do what follows from the guard's no: all reasons recorded, nothing sent.
 
-    An item that was withdrawn, cancelled or expired meanwhile stays as it is.
+    An item that was withdrawn, cancelled or expired meanwhile stays as it is. `told` is
+    what the audit event says beside it, such as the claim that was let go.
     """
     codes = [reason.code for reason in answer.reasons]
     to = answer.to or item.state
     values: dict[str, Any] = {"held": tuple(codes)}
+    told = {**told, **items.present_facts(tx, item), **verdicts.approval(tx, item)}
     if to == State.REAPPROVAL_REQUIRED:
-        values |= {"expires_at": None}
+        # The deadline of the verdict that is void now may be long past.
+        again = items.deadline(tx, rules.in_force(tx), item.risk_level)
+        values |= {"expires_at": None, "deadline": again}
     if Event.GUARD_REFUSE in lifecycle.allowed_events(item.state):
         item = items.move(tx, item, Event.GUARD_REFUSE, to, **values)
     blocked = isinstance(answer, Blocked)
@@ -35,12 +43,10 @@ def refuse(
         tx,
         item.workflow,
         "policy_blocked" if blocked else "reapproval_required",
-        item=item.id,
-        action=item.action,
         moment=moment,
         reasons=[reason.model_dump() for reason in answer.reasons],
         state=item.state,
-        **versions.facts(versions.load(tx, item.id, item.version)),
+        **told,
     )
     return item
 
@@ -65,8 +71,7 @@ def _expire(tx: Transaction, item: Item) -> Item:
     if event is None:
         return item
     moved = items.move(tx, item, event, State.EXPIRED)
-    reason = f"{event} at {audit.stamp(tx.now)}"
-    audit.append(tx, item.workflow, "expired", item=item.id, reason=reason)
+    _tell(tx, item, "expired", "system", f"{event} at {audit.stamp(tx.now)}")
     return moved
 
 
@@ -83,10 +88,26 @@ def cancel(tx: Transaction, workflow: str, actor: str, reason: str) -> tuple[Ite
 def cancel_one(tx: Transaction, item: Item, actor: str, reason: str) -> Item:
     """Cancel one item."""
     moved = items.move(tx, item, Event.CANCEL)
-    audit.append(
-        tx, item.workflow, "cancelled", item=item.id, actor=actor, reason=reason
-    )
+    _tell(tx, item, "cancelled", actor, reason)
     return moved
+
+
+def _tell(
+    tx: Transaction,
+    item: Item,
+    event: Literal["expired", "cancelled"],
+    actor: str,
+    reason: str,
+) -> None:
+    audit.append(
+        tx,
+        item.workflow,
+        event,
+        actor=actor,
+        reason=reason,
+        **items.present_facts(tx, item),
+        **verdicts.approval(tx, item),
+    )
 
 
 def _overdue(item: Item, now: datetime) -> Event | None:

@@ -4,6 +4,7 @@ Every move is one statement whose WHERE repeats the state and version that the c
 saw; `lifecycle` says which moves there are.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -131,18 +132,30 @@ def ask(tx: Transaction, new: NewItem, first: Version) -> Item:
         tx,
         new.workflow,
         "item_queued",
-        item=made,
-        action=new.action,
         action_type=new.action_type,
         risk=new.risk.level,
         risk_reasons=new.risk.reasons,
         deadline=item.deadline,
-        schema_version=new.schema_version,
-        policy_version=new.policy_version,
-        rubric_version=new.rubric_version,
-        **versions.facts(first),
+        **facts(item, first),
     )
     return item
+
+
+def facts(item: Item, version: Version) -> dict[str, Any]:
+    """What an audit event says of an item and the version that it is about."""
+    return {
+        "item": item.id,
+        "action": item.action,
+        "policy_version": item.policy_version,
+        "schema_version": item.schema_version,
+        "rubric_version": item.rubric_version,
+        **versions.facts(version),
+    }
+
+
+def present_facts(tx: Transaction, item: Item) -> dict[str, Any]:
+    """As `facts`, of the item's present version."""
+    return facts(item, versions.load(tx, item.id, item.version))
 
 
 def load(tx: Transaction, item: str, *, lock: bool = False) -> Item:
@@ -202,28 +215,28 @@ def move(
     return item.model_copy(update={**known, "state": target})
 
 
-def assign_and_open(tx: Transaction, item: Item, seen_by: str) -> Item:
-    """Show an item on a form: it goes to whoever has the permission, and is open."""
+def assign_and_open(tx: Transaction, item: Item, opened: Mapping[str, Any]) -> Item:
+    """An item goes to whoever has the permission, and is open; an open one, again.
+
+    `opened` is what the audit event says of how: who saw it, or where it is shown to
+    whom while nobody is known to have seen it.
+    """
+    told = present_facts(tx, item)
     if item.state == State.QUEUED:
         item = move(tx, item, Event.ASSIGN, assigned_at=tx.now)
+        to = item.assignee or item.role
         audit.append(
             tx,
             item.workflow,
             "item_assigned",
-            item=item.id,
             actor="system",
-            to=item.role,
+            to=to,
+            permission=item.permission,
+            seen_by=[],
+            **told,
         )
     item = move(tx, item, Event.OPEN, opened_at=tx.now)
-    version = versions.load(tx, item.id, item.version)
-    audit.append(
-        tx,
-        item.workflow,
-        "item_opened",
-        item=item.id,
-        actor=seen_by,
-        **versions.facts(version),
-    )
+    audit.append(tx, item.workflow, "item_opened", **opened, **told)
     return item
 
 
@@ -237,9 +250,12 @@ def add_version(
 ) -> Item:
     """A new version, judged by `policy`; what was said about earlier ones is void.
 
-    `told` is what the audit event says beside it, such as who decided on the edit.
+    One that is asked after the guard's no gets the policy's whole time to be decided;
+    an edit has what is left. `told` is what the audit event says beside it, such as
+    who decided on the edit.
     """
     risk, gate = new.risk, policy.gates[new.risk.level]
+    again = event == Event.NEW_VERSION
     versions.insert_version(tx, item.id, new)
     move(
         tx,
@@ -247,6 +263,7 @@ def add_version(
         event,
         version=new.version,
         edited_at=tx.now,
+        deadline=deadline(tx, policy, risk.level) if again else item.deadline,
         expires_at=None,
         held=[],
         evidence=[e.model_dump() for e in new.snapshot.evidence],
@@ -261,19 +278,23 @@ def add_version(
         policy_version=policy.version,
         schema_version=new.snapshot.intent.schema_version,
     )
+    edited = load(tx, item.id)
     audit.append(
         tx,
         item.workflow,
         "payload_edited",
-        item=item.id,
-        action=item.action,
-        actor=new.made_by,
         cause=event,
         risk=risk.level,
-        **versions.facts(new),
-        **told,
+        deadline=edited.deadline,
+        **facts(edited, new),
+        **{"actor": new.made_by, **told},
     )
-    return load(tx, item.id)
+    return edited
+
+
+def deadline(tx: Transaction, policy: Policy, level: RiskLevel) -> datetime:
+    """When what is asked now has to be decided by, at a level of risk."""
+    return tx.now + timedelta(seconds=policy.terms[level].decide_within_seconds)
 
 
 def note(

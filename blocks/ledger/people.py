@@ -183,8 +183,11 @@ def prove(
 
 def re_encrypt(tx: Transaction, old: Vault, new: Vault, actor: str) -> int:
     """Encrypt every seed with a new key; how many there were."""
-    query = select(Credential.reviewer, Credential.seed)
-    rows = tx.all(query.with_for_update() if tx.locks_rows else query)
+    query = select(Credential.reviewer, Credential.seed).order_by(Credential.reviewer)
+    if tx.locks_rows:
+        # Whoever makes secrets with the old key now is waited for, and then seen.
+        tx.all(query.with_for_update())
+    rows = tx.all(query)
     for row in rows:
         seed = new.seal(old.open(row.seed))
         of = update(Credential).where(Credential.reviewer == row.reviewer)
@@ -293,8 +296,12 @@ def _new_secrets(reviewer: str) -> Secrets:
 
 
 def _check_key(tx: Transaction, vault: Vault) -> None:
-    """`Misconfigured` unless the key opens what is there: one ledger, one key."""
-    row = tx.run(select(Credential.seed).limit(1)).first()
+    """`Misconfigured` unless the key opens what is there: one ledger, one key.
+
+    A change of the key waits for us from here on, or we for it.
+    """
+    query = select(Credential.seed).order_by(Credential.reviewer).limit(1)
+    row = tx.run(query.with_for_update() if tx.locks_rows else query).first()
     if row is not None:
         vault.open(row.seed)
 

@@ -1,11 +1,11 @@
 """From an action to an item that can be judged: payload stored, checked, bound.
 
-`prepare` does what needs no transaction; `bind` takes the snapshot inside one.
+`examine` and `prepare` need no transaction; `bind` takes the snapshot inside one.
 """
 
 from pydantic import BaseModel, ValidationError
 
-from blocks.artifacts import ArtifactStore, StoredArtifact
+from blocks.artifacts import ArtifactStore, StoredArtifact, describe
 from blocks.domain import Domain
 from blocks.ledger.database import Transaction
 from blocks.ledger.sessions import Session
@@ -23,9 +23,10 @@ from policies.value import Json, Value
 
 
 class Prepared(Value):
-    """A stored and checked payload."""
+    """A checked payload, stored or ready to be."""
 
     tool: ToolSpec
+    data: bytes
     artifact: StoredArtifact
     payload_hash: str
     validation_hash: str
@@ -41,7 +42,20 @@ def prepare(
     payload: BaseModel,
     confidence: float | None,
 ) -> Prepared:
-    """Store a tool's input as canonical bytes and judge it.
+    """As `examine`, and the payload is stored."""
+    prepared = examine(adapter, policy, tool, payload, confidence)
+    artifacts.put(prepared.data, "payload")
+    return prepared
+
+
+def examine(
+    adapter: Adapter,
+    policy: Policy,
+    tool: str,
+    payload: BaseModel,
+    confidence: float | None,
+) -> Prepared:
+    """A tool's input as canonical bytes, judged; nothing is stored.
 
     `InvalidInput` (invalid_payload) if the domain's checks find problems: what is not
     valid is never offered for approval.
@@ -55,7 +69,8 @@ def prepare(
     traits = adapter.traits(tool, payload)
     return Prepared(
         tool=spec,
-        artifact=artifacts.put(data, "payload"),
+        data=data,
+        artifact=describe(data, "payload"),
         payload_hash=hashed,
         validation_hash=validation.hash(hashed),
         target=adapter.target(tool, payload),

@@ -7,6 +7,7 @@ from sqlalchemy import select, update
 from blocks.ledger import audit
 from blocks.ledger.database import Transaction
 from blocks.ledger.tables import Question, WorkflowSession
+from blocks.ledger.verdicts import Acting
 from policies import canonical, interaction
 from policies.errors import Conflict, NotFound
 from policies.interaction import Interaction
@@ -82,18 +83,21 @@ def pending(tx: Transaction, workflow: str) -> tuple[Interaction, ...]:
     )
 
 
-def of_tenant(tx: Transaction, tenant: str) -> tuple[tuple[str, Interaction], ...]:
-    """A tenant's questions that wait for an answer, each with its workflow."""
+def of_tenant(
+    tx: Transaction, tenant: str | None
+) -> tuple[tuple[str, Interaction], ...]:
+    """Questions that wait for an answer, each with its workflow; None: all tenants'."""
     query = (
         select(Question.workflow, Question.question)
         .join(WorkflowSession, WorkflowSession.id == Question.workflow)
         .where(
-            WorkflowSession.tenant == tenant,
             WorkflowSession.status.in_(OPEN_STATUS),
             Question.state == "pending",
         )
         .order_by(Question.asked_at, Question.id)
     )
+    if tenant is not None:
+        query = query.where(WorkflowSession.tenant == tenant)
     return tuple(
         (row.workflow, Interaction.model_validate(row.question))
         for row in tx.all(query)
@@ -118,10 +122,14 @@ def lock(tx: Transaction, workflow: str, named: tuple[str, ...]) -> None:
 
 
 def answer(
-    tx: Transaction, workflow: str, question: str, value: str, by: str, channel: str
+    tx: Transaction, workflow: str, question: str, value: str | None, acting: Acting
 ) -> None:
-    """Record an accepted answer; `Conflict` (already_answered) if there is one."""
-    values = {"answer": value, "answered_by": by, "channel": channel}
+    """Record an accepted answer, None where nothing is given; it ends the question.
+
+    `Conflict` (already_answered) if it has ended before.
+    """
+    by, channel = acting.who, acting.channel
+    values = {"answer": value, "answered_by": by.id, "channel": channel.name}
     if not _settle(tx, workflow, question, "answered", values):
         raise Conflict(
             f"Question {question} was answered already.", code="already_answered"
@@ -131,9 +139,11 @@ def answer(
         workflow,
         "interaction_answered",
         interaction=question,
-        answer_digest=canonical.digest("evidence", value.encode()),
-        actor=by,
-        channel=channel,
+        answer_digest=value and canonical.digest("evidence", value.encode()),
+        actor=by.id,
+        role=by.role,
+        method=channel.method,
+        channel=channel.name,
     )
 
 
@@ -152,7 +162,11 @@ def lapse(tx: Transaction, workflow: str, *, also_untimed: bool = False) -> None
 
 
 def _settle(
-    tx: Transaction, workflow: str, question: str, state: str, values: dict[str, str]
+    tx: Transaction,
+    workflow: str,
+    question: str,
+    state: str,
+    values: dict[str, str | None],
 ) -> bool:
     waiting = update(Question).where(
         Question.workflow == workflow,

@@ -11,7 +11,16 @@ from typing import Any
 from sqlalchemy import select, update
 
 from blocks.domain import Domain
-from blocks.ledger import audit, endings, facts, items, questions, sessions, versions
+from blocks.ledger import (
+    audit,
+    endings,
+    facts,
+    items,
+    questions,
+    sessions,
+    verdicts,
+    versions,
+)
 from blocks.ledger.database import Transaction
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
@@ -144,10 +153,8 @@ def _claim_item(
         tx,
         item.workflow,
         "resume_claimed",
-        item=item.id,
-        action=item.action,
-        flow_run=session.flow_run_id,
-        **versions.facts(version),
+        **items.facts(item, version),
+        **verdicts.approval(tx, item),
     )
 
 

@@ -4,7 +4,8 @@ A round ends when all of its items are final and its required questions answered
 when what is asked has changed; then the next one is opened under another key.
 """
 
-from typing import Literal, TypeAlias
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import select, update
 
@@ -16,9 +17,9 @@ from blocks.ledger import (
     questions,
     resumes,
     sessions,
-    versions,
 )
 from blocks.ledger.database import Transaction
+from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Pending, Session
 from blocks.ledger.tables import Pause, WorkflowSession
 from policies import lifecycle
@@ -54,7 +55,7 @@ def open_round(
     for question in asked:
         questions.put(tx, held.workflow, number, question)
     shown = [
-        items.assign_and_open(tx, item, "system")
+        items.assign_and_open(tx, item, _shown(item))
         for item in items.of_workflow(tx, held.workflow)
         if item.state in lifecycle.OPEN
     ]
@@ -72,18 +73,35 @@ def open_round(
         pending=pending.model_dump(mode="json"),
     )
     for item in shown:
-        version = versions.load(tx, item.id, item.version)
-        facts = versions.facts(version)
         audit.append(
             tx,
             held.workflow,
             "approval_requested",
-            item=item.id,
             interrupt=pending.interrupt,
             packet=packet.ref,
-            **facts,
+            deadline=item.deadline,
+            **items.present_facts(tx, item),
         )
     return moved, pending
+
+
+def _shown(item: Item) -> dict[str, Any]:
+    """What there is to tell of an item on a form: Prefect knows no readers."""
+    to = item.assignee or item.role
+    on = "prefect form"
+    return {"actor": "system", "shown_on": on, "shown_to": to, "seen_by": []}
+
+
+def deadlines_shown(tx: Transaction, workflow: str) -> dict[tuple[str, int], datetime]:
+    """Until when each version of each item, as it was last shown, was to be decided."""
+    asked = (e for e in audit.events(tx, workflow) if e.event == "approval_requested")
+    return {
+        (str(e.facts["item"]), int(str(e.facts["payload_version"]))): (
+            datetime.fromisoformat(str(e.facts["deadline"]))
+        )
+        for e in asked
+        if "deadline" in e.facts
+    }
 
 
 def standing(tx: Transaction, session: Session) -> Standing:

@@ -148,13 +148,6 @@ def load(tx: Transaction, workflow: str, *, lock: bool = False) -> Session:
     return _session(row)
 
 
-def flow_run_of(tx: Transaction, workflow: str) -> str | None:
-    """The flow run that works on a session, or did last."""
-    query = select(WorkflowSession.flow_run_id).where(WorkflowSession.id == workflow)
-    found: str | None = tx.run(query).scalar_one()
-    return found
-
-
 def load_state(tx: Transaction, workflow: str) -> RequestState:
     """The request's results so far."""
     found = tx.one(
@@ -183,9 +176,15 @@ def acquire(
         values["flow_run_id"] = flow_run_id
     if not tx.wrote(took.values(**values)):
         return None
-    if token > 1:
+    if session.lease_until is not None:
+        # It ran out while it was held. One that was given back has no end.
         audit.append(
-            tx, workflow, "lease_taken_over", fencing_token=token, flow_run=flow_run_id
+            tx,
+            workflow,
+            "lease_taken_over",
+            fencing_token=token,
+            owner=owner,
+            taken_from=session.lease_owner,
         )
     return Held(workflow=workflow, token=token, revision=session.revision)
 
@@ -321,7 +320,6 @@ def _insert(tx: Transaction, workflow: str, asked: str, opening: Opening) -> boo
         domain=opening.domain,
         tenant=opening.tenant,
         actor=opening.requested_by,
-        flow_run=opening.flow_run_id,
     )
     return True
 

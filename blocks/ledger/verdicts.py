@@ -23,6 +23,7 @@ from policies import access, risk
 from policies.access import Channel, Reviewer
 from policies.lifecycle import Event, State
 from policies.plan import ItemVerdict
+from policies.policy import Role
 from policies.risk import Risk
 from policies.value import Value
 
@@ -52,7 +53,7 @@ class Judged(Value):
 
     stored: Stored
     prepared: Prepared | None = None
-    """The edited payload, stored and checked."""
+    """The edited payload, checked; stored before the verdict is recorded."""
     invalid: Refusal | None = None
     """Why there is none; told only to who may decide on what is still asked."""
 
@@ -75,7 +76,8 @@ def record(
     """Write a verdict that `judge` has let through, in the same transaction."""
     item = items.load(tx, verdict.item, lock=True)
     if item.state in (State.QUEUED, State.ASSIGNED):
-        item = items.assign_and_open(tx, item, acting.who.id)
+        opened = {"seen_by": [acting.who.id], **_by(item, acting)}
+        item = items.assign_and_open(tx, item, opened)
     match verdict.verdict:
         case "approve":
             return _approve(tx, item, acting, verdict)
@@ -88,21 +90,35 @@ def record(
 
 
 def refuse(
-    tx: Transaction, item: Item, actor: str, channel: Channel, refusal: Refusal
+    tx: Transaction,
+    said: ItemVerdict,
+    actor: str,
+    role: Role | None,
+    channel: Channel,
+    refusal: Refusal,
 ) -> None:
-    """Keep a refused attempt: who tried what, by which way, and why not."""
+    """Keep a refused attempt: who tried what, by which way, and why not.
+
+    Whoever has not proved to be `actor` has no role. The payload is the one spoken of,
+    or where there is no such version the one that is asked.
+    """
+    item = items.load(tx, said.item)
     items.note(tx, item, "refused", actor, channel.name, refusal.code)
+    number = said.version if 0 < said.version <= item.version else item.version
     audit.append(
         tx,
         item.workflow,
         "verdict_refused",
-        item=item.id,
         actor=actor,
+        role=role,
+        verdict=said.verdict,
+        asked_version=item.version,
         channel=channel.name,
         method=channel.method,
         code=refusal.code,
         reason=refusal.message,
         conflict_of_interest=refusal.code == "conflict_of_interest",
+        **items.facts(item, versions.load(tx, item.id, number)),
     )
 
 
@@ -134,6 +150,22 @@ def last_row(tx: Transaction, item: str) -> Row[Any] | None:
     """The last recorded verdict on an item, or None."""
     query = select(Verdict).where(Verdict.item == item).order_by(Verdict.seq.desc())
     return tx.run(query.limit(1)).first()
+
+
+def approval(tx: Transaction, item: Item) -> dict[str, Any]:
+    """What an audit event says of the approval of an item's present version.
+
+    Of a quorum it is the last verdict's id, and the term of whichever ends first.
+    """
+    query = select(Verdict.decision_id).where(
+        Verdict.item == item.id,
+        Verdict.version == item.version,
+        Verdict.verdict == "approved",
+    )
+    row = tx.run(query.order_by(Verdict.seq.desc()).limit(1)).first()
+    if row is None:
+        return {}
+    return {"decision_id": row.decision_id, "verdict_expires_at": item.expires_at}
 
 
 def of_item(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
@@ -261,32 +293,30 @@ def _audit(
     reason: str,
     expires_at: Any,
 ) -> None:
-    version = versions.load(tx, item.id, item.version)
     audit.append(
         tx,
         item.workflow,
         event,
-        item=item.id,
-        action=item.action,
-        actor=acting.who.id,
         verdict_expires_at=expires_at,
-        policy_version=item.policy_version,
-        schema_version=item.schema_version,
-        rubric_version=item.rubric_version,
         **_said(item, acting, decision, reason),
-        **versions.facts(version),
+        **items.present_facts(tx, item),
     )
 
 
 def _said(item: Item, acting: Acting, decision: str, reason: str) -> dict[str, Any]:
     """How and why somebody decided, for an audit event."""
+    by = _by(item, acting)
+    return {**by, "decision_id": decision, "reason": reason.strip()}
+
+
+def _by(item: Item, acting: Acting) -> dict[str, Any]:
+    """Who does something with an item, and by which way, for an audit event."""
     return {
-        "decision_id": decision,
+        "actor": acting.who.id,
         "role": acting.who.role,
         "conflict_of_interest": _is_own(item, acting),
         "method": acting.channel.method,
         "channel": acting.channel.name,
-        "reason": reason.strip(),
     }
 
 

@@ -1,15 +1,20 @@
 """Reading and changing customers and tickets, in the caller's transaction."""
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 from sqlalchemy import bindparam, insert, select, update
 
+from blocks.domain import Loaded
 from blocks.ledger.database import Transaction
 from blocks.support_email.tables import Customer, CustomerEmail, Ticket
 from policies.adapter import Name
 from policies.errors import Conflict, InvalidInput, NotFound
+from policies.support_email import facts
+from policies.support_email.mail import Request
 from policies.value import Json, Value
+
+Became: TypeAlias = Literal["new", "changed", "unchanged"]
 
 _ADDRESS = (
     select(CustomerEmail.version, CustomerEmail.address)
@@ -71,16 +76,28 @@ class SupportEmailStore:
         row = tx.one(_ADDRESS, {"customer": _customer_of(resource), "tenant": tenant})
         return None if row is None else f"the address is {row.address}"
 
-    def load_records(
-        self, tx: Transaction, records: dict[str, Json]
-    ) -> tuple[str, ...]:
+    def load_records(self, tx: Transaction, records: dict[str, Json]) -> Loaded:
         """Load customers and tickets; the same record again changes nothing."""
-        loaded = _read(records)
-        for customer in loaded.customers:
-            _put_customer(tx, customer)
-        for ticket in loaded.tickets:
-            _put_ticket(tx, ticket)
-        return (*(c.id for c in loaded.customers), *(t.id for t in loaded.tickets))
+        given = _read(records)
+        became = [(c.id, _put_customer(tx, c)) for c in given.customers]
+        became += [(t.id, _put_ticket(tx, t)) for t in given.tickets]
+        return Loaded(
+            new=tuple(name for name, word in became if word == "new"),
+            changed=tuple(name for name, word in became if word == "changed"),
+            unchanged=tuple(name for name, word in became if word == "unchanged"),
+        )
+
+    def check_request(self, tx: Transaction, request: dict[str, Json]) -> None:
+        """The ticket and whom it is from must be known."""
+        asked = Request.model_validate(request)
+        found = find_people(tx, asked.tenant, asked)
+        problem = facts.nobody_to_answer(found)
+        if problem is not None:
+            raise InvalidInput(
+                f"Ticket {asked.ticket_id}: {problem}.",
+                code="invalid_request",
+                hint="Load the customer with `placet load support_email FILE`.",
+            )
 
 
 def _read(records: dict[str, Json]) -> Records:
@@ -106,6 +123,22 @@ def ticket(tx: Transaction, tenant: str, ticket_id: str) -> dict[str, Any]:
     return row._asdict()
 
 
+def find_people(tx: Transaction, tenant: str, request: Request) -> dict[str, Any]:
+    """`ticket`, `customers` and `candidates` of a request, as its context names them.
+
+    `NotFound` where the ticket or a named customer is not there.
+    """
+    found = ticket(tx, tenant, request.ticket_id)
+    chosen = request.recipients or tuple(filter(None, (found["customer"],)))
+    customers = customers_by_id(tx, tenant, chosen)
+    candidates: tuple[dict[str, Any], ...] = ()
+    if not chosen:
+        candidates = customers_by_address(tx, tenant, found["sender"])
+    if len(candidates) == 1:
+        customers, candidates = candidates, ()
+    return {"ticket": found, "customers": customers, "candidates": candidates}
+
+
 def customers_by_id(
     tx: Transaction, tenant: str, ids: tuple[str, ...]
 ) -> tuple[dict[str, Any], ...]:
@@ -114,7 +147,10 @@ def customers_by_id(
     found = {row.id: _customer(row) for row in tx.all(query)}
     missing = [i for i in ids if i not in found]
     if missing:
-        raise NotFound(f"Tenant {tenant} has no customer {', '.join(missing)}.")
+        raise NotFound(
+            f"Tenant {tenant} has no customer {', '.join(missing)}.",
+            hint="Load customers with `placet load support_email FILE`.",
+        )
     return tuple(found[i] for i in ids)
 
 
@@ -154,12 +190,12 @@ def _customer(row: Any) -> dict[str, Any]:
     }
 
 
-def _put_customer(tx: Transaction, record: CustomerRecord) -> None:
+def _put_customer(tx: Transaction, record: CustomerRecord) -> Became:
     row = {"id": record.id, "tenant": record.tenant, "name": record.name}
     if tx.inserted(Customer, row):
         email = {"customer": record.id, "address": record.email, "version": 1}
         tx.run(insert(CustomerEmail), email)
-        return
+        return "new"
     mine = _CUSTOMERS.where(Customer.id == record.id, Customer.tenant == record.tenant)
     known = tx.one(mine)
     if known is None or known.name != record.name:
@@ -167,17 +203,41 @@ def _put_customer(tx: Transaction, record: CustomerRecord) -> None:
             f"Customer {record.id} is there already, as somebody else.",
             code="already_exists",
         )
-    if known.address != record.email:
-        change_address(tx, record.id, record.email)
+    if known.address == record.email:
+        return "unchanged"
+    change_address(tx, record.id, record.email)
+    return "changed"
 
 
-def _put_ticket(tx: Transaction, record: TicketRecord) -> None:
+def _put_ticket(tx: Transaction, record: TicketRecord) -> Became:
+    _check_from(tx, record)
     row = {**record.model_dump(), "version": 1}
     if tx.inserted(Ticket, row):
-        return
+        return "new"
     present = ticket(tx, record.tenant, record.id)
     if {**present, "version": 1} != row:
         raise Conflict(
             f"Ticket {record.id} is there already with another content.",
             code="already_exists",
+        )
+    return "unchanged"
+
+
+def _check_from(tx: Transaction, record: TicketRecord) -> None:
+    """`InvalidInput` for a ticket that nobody could answer."""
+    try:
+        asked = record.customer
+        known = customers_by_id(tx, record.tenant, (asked,)) if asked else ()
+    except NotFound as error:
+        raise InvalidInput(
+            f"Ticket {record.id}: {error.message}",
+            code="invalid_records",
+            hint="Load the customer before it, or with it.",
+        ) from error
+    if not (known or customers_by_address(tx, record.tenant, record.sender)):
+        raise InvalidInput(
+            f"Ticket {record.id} names no customer, and no customer of tenant "
+            f"{record.tenant} has the address {record.sender}.",
+            code="invalid_records",
+            hint='Name its "customer", or load one who has that address.',
         )

@@ -1,5 +1,9 @@
 """`placet audit`: the trail, and whether it is whole."""
 
+from collections.abc import Iterator
+from json import dumps
+from typing import Any
+
 from channels import output
 from channels.commands.common import JsonFlag, service
 from policies.value import Json
@@ -11,7 +15,7 @@ def show(reference: str, *, json: JsonFlag = False) -> None:
     Parameters
     ----------
     reference
-        A workflow id, an item id, or the Message-ID of what was sent.
+        A workflow, item or operation id, or the Message-ID of what was sent.
     """
     serving = service()
     path = serving.path_of(reference)
@@ -20,8 +24,8 @@ def show(reference: str, *, json: JsonFlag = False) -> None:
         output.document({"path": path, "events": events})
         return
     _tell_path(path)
-    rows = [(e.seq, e.at, e.event, _told(e.facts)) for e in events]
-    output.table(path["workflow_id"], ("#", "at", "event", "facts"), rows)
+    for event in events:
+        output.entry(event.seq, event.at, event.event, details=_told(event.facts))
 
 
 def verify(*, json: JsonFlag = False) -> int:
@@ -35,41 +39,61 @@ def verify(*, json: JsonFlag = False) -> int:
             "Artifacts are checked against their digests whenever they are read."
         )
     else:
-        output.say(f"Broken: {fault.chain}, event {fault.seq}: {fault.problem}.")
+        place = f"{fault.chain}, event {fault.seq}" if fault.seq else fault.chain
+        output.say(f"Broken: {place}: {fault.problem}.")
     return 0 if fault is None else 1
 
 
-def _tell_path(path: dict[str, object]) -> None:
-    output.say(
-        f"{path['workflow_id']} ({path['status']}): {path['domain']} for "
-        f"{path['requested_by']}, tenant {path['tenant']}"
+def _tell_path(path: dict[str, Any]) -> None:
+    output.entry(
+        path["workflow_id"],
+        path["status"],
+        details=[
+            f"{path['domain']} for {path['requested_by']}, tenant {path['tenant']}"
+        ],
     )
-    for item in path["items"]:  # type: ignore[attr-defined]
-        output.say(f"  {item['action']} {item['tool']} ({item['state']})")
+    for item in path["items"]:
+        output.entry(item["item"], item["action"], item["tool"], item["state"])
         for version in item["versions"]:
-            output.say(f"    v{version['version']} by {version['made_by']}: ")
-            output.say(f"      payload  {version['payload_hash']}")
-            for evidence in version["evidence"]:
-                output.say(f"      evidence {evidence['ref']}")
-            made = version["made_from"]
-            if made:
-                output.say(f"      drafted by {made['model']} ({made['provider']})")
-                output.say(f"      from     {made['user_input']['ref']}")
-        for verdict in item["verdicts"]:
-            output.say(
-                f"    {verdict['verdict']} v{verdict['version']} by "
-                f"{verdict['reviewer']} ({verdict['channel']}) at {verdict['at']}"
+            output.entry(
+                f"  v{version['version']} by {version['made_by']}",
+                details=_made_of(version),
             )
-        for execution in item["executions"]:
-            output.say(
-                f"    {execution['outcome']} v{execution['version']} "
-                f"{execution['provider_ref']} at {execution['at']}"
+        for said in item["verdicts"]:
+            output.entry(
+                f"  {said['verdict']} v{said['version']} by {said['reviewer']}",
+                details=[f"{said['channel']}, {said['at']}"],
             )
+        for done in item["executions"]:
+            output.entry(
+                f"  {done['outcome']} v{done['version']}",
+                details=[f"{done['provider_ref']} at {done['at']}"],
+            )
+
+
+def _made_of(version: dict[str, Any]) -> Iterator[str]:
+    yield f"payload {version['payload_hash']}"
+    for evidence in version["evidence"]:
+        yield f"evidence {evidence['ref']}"
+    made = version["made_from"]
+    if made:
+        yield f"drafted by {made['model']} ({made['provider']})"
+        yield f"from {made['user_input']['ref']}"
 
 
 _LONG = ("intent", "evidence")
 
 
-def _told(facts: dict[str, Json]) -> str:
-    """An event's facts in a few words; `--json` tells all."""
-    return ", ".join(f"{k}={v}" for k, v in facts.items() if k not in _LONG)
+def _told(facts: dict[str, Json]) -> list[str]:
+    """An event's facts, those that there are; `--json` tells all."""
+    return [
+        f"{name}: {_words(value)}"
+        for name, value in facts.items()
+        if name not in _LONG and value not in (None, "", [], {})
+    ]
+
+
+def _words(value: Json) -> str:
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else dumps(value, ensure_ascii=False)

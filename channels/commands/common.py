@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 
 from blocks.ledger import people
-from channels.service import Service, token_proof
+from channels.refusals import token_proof, turned_away
+from channels.service import Service
 from policies import canonical
 from policies.access import Denied
 from policies.errors import InvalidInput, Refused
@@ -45,7 +46,7 @@ def actor(serving: Service, admin: str | None) -> str:
     with services.ledger.write() as tx:
         who = people.prove(tx, services.vault, admin, token())
     if isinstance(who, Denied):
-        raise Refused(who.message, code=who.code)
+        raise turned_away(admin, who)
     if not who.admin:
         raise Refused(f"{admin} is not an admin.", code="missing_permission")
     return who.id

@@ -1,17 +1,21 @@
 """`placet queue`, `show`, `decide`, `decide-plan` and `answer`."""
 
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from pydantic import ValidationError
 
-from channels import output
+from blocks.ledger.items import Item
+from channels import documents, output
 from channels.commands.common import As, JsonFlag, read_json_file, service, token
 from channels.packet_view import print_packet
-from channels.service import TERMINAL, Decided
-from policies import canonical
+from channels.service import TERMINAL, Decided, Shown
+from policies import canonical, lifecycle
 from policies.errors import InvalidInput
+from policies.interaction import Interaction
 from policies.lifecycle import State
 from policies.plan import ItemVerdict, PlanReviewResult
 from policies.policy import RiskLevel
@@ -24,7 +28,7 @@ def queue(
     risk: RiskLevel | None = None,
     json: JsonFlag = False,
 ) -> None:
-    """Open items in priority order.
+    """What waits: items for a verdict in priority order, then questions.
 
     Parameters
     ----------
@@ -39,47 +43,84 @@ def queue(
             code="unknown_state",
             hint=f"One of: {', '.join(State)}.",
         )
-    found = service().queue(state, risk)
+    serving = service()
+    found = serving.queue(state, risk)
+    # A question has neither state nor risk.
+    asked = serving.questions() if state is None and risk is None else ()
     if json:
-        output.document({"items": found})
+        output.document(documents.of_queue(found, asked))
         return
-    if not found:
-        output.say("No item waits." if state is None else f"No item is {state}.")
-        return
-    rows = [
-        (
-            item.id,
-            item.risk_level,
-            item.state,
-            f"v{item.version}",
-            f"{item.deadline:%Y-%m-%d %H:%M} UTC",
-            item.summary,
-        )
-        for item in found
-    ]
-    columns = ("item", "risk", "state", "version", "decide by", "what")
-    output.table("Items", columns, rows)
+    if not found and not asked:
+        output.say("Nothing waits." if state is None else f"No item is {state}.")
+    for item in found:
+        _tell_item(item)
+    for workflow, question in asked:
+        _tell_question(workflow, question)
 
 
 def show(item: str, *, version: int | None = None, json: JsonFlag = False) -> None:
-    """An item's packet, at its present version or an earlier one."""
+    """An item's packet, at its present version or an earlier one.
+
+    Parameters
+    ----------
+    item
+        The item's id, as `placet queue` lists it.
+    version
+        An earlier version; without it, the present one.
+    """
     shown = service().show(item, version)
     if json:
-        output.document(shown)
+        output.document(documents.of_shown(shown))
         return
     print_packet(shown.packet)
-    output.say(f"State: {shown.item.state}.")
-    item_now = shown.packet.items[0]
-    output.say(
-        f"To decide: placet decide {shown.item.id} approve --as YOU "
-        f"--version {item_now.payload.version} "
-        f"--snapshot {canonical.short(item_now.snapshot)}"
+    for line in _standing(shown):
+        output.say(line)
+
+
+def _tell_item(item: Item) -> None:
+    told = [item.summary, f"Decide by {_minute(item.deadline)}."]
+    if item.state not in lifecycle.OPEN:
+        told = [item.summary]
+    risk = f"{item.risk_level} risk"
+    output.entry(
+        "approval", item.id, risk, f"v{item.version}", item.state, details=told
     )
-    for verdict in shown.verdicts:
-        output.say(
-            f"{verdict['verdict']} v{verdict['version']} by {verdict['reviewer']}: "
-            f"{verdict['reason'] or 'no reason given'}"
+
+
+def _tell_question(workflow: str, question: Interaction) -> None:
+    left_open = "" if question.required else " It may be left open."
+    output.entry(
+        "question",
+        question.id,
+        f"of {workflow}",
+        details=(
+            question.question + left_open,
+            *(f"{option.value}: {option.label}" for option in question.options),
+            f"placet answer {workflow} {question.id} VALUE --as YOU",
+        ),
+    )
+
+
+def _standing(shown: Shown) -> Iterator[str]:
+    """Where an item is, what was said of it, and how it is decided."""
+    item, now = shown.item, shown.packet.items[0]
+    yield f"State: {item.state}."
+    if item.state in lifecycle.OPEN:
+        yield f"Decide by {_minute(item.deadline)}."
+        yield (
+            f"To decide: placet decide {item.id} approve --as YOU "
+            f"--version {now.payload.version} "
+            f"--snapshot {canonical.short(now.snapshot)}"
         )
+    if item.expires_at is not None:
+        yield f"The approval lasts until {_minute(item.expires_at)}."
+    for said in shown.verdicts:
+        why = f": {said['reason']}" if said["reason"] else ""
+        yield f"{said['verdict']} v{said['version']} by {said['reviewer']}{why}"
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def decide(
@@ -164,7 +205,7 @@ def _fields(path: Path) -> dict[str, Json]:
 
 def _tell(done: Decided, as_json: Annotated[bool, Parameter(parse=False)]) -> None:
     if as_json:
-        output.document(_document(done))
+        output.document(documents.of_decided(done))
         return
     for recorded in done.taken.recorded:
         output.say(
@@ -176,14 +217,3 @@ def _tell(done: Decided, as_json: Annotated[bool, Parameter(parse=False)]) -> No
     if done.run.state in ("dead", "unreachable"):
         output.say(f"It is recorded; the run could not be woken: {done.run.detail}")
         output.say("`placet resume WORKFLOW` puts it back to work.")
-
-
-def _document(done: Decided) -> dict[str, Any]:
-    recorded = [r.model_dump(mode="json") for r in done.taken.recorded]
-    single = recorded[0] if len(recorded) == 1 else {}
-    return {
-        **single,
-        "recorded": recorded,
-        "answered": list(done.taken.answered),
-        "run": done.run.model_dump(),
-    }

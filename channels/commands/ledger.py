@@ -33,11 +33,23 @@ def load(
     admin: Annotated[str | None, Parameter(name="--as")] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Put a domain's records into its tables; the same records again change nothing."""
+    """Put a domain's records into its tables; the same records again change nothing.
+
+    Parameters
+    ----------
+    domain
+        A registered domain's name, such as `support_email`.
+    file
+        A JSON file with the domain's records.
+    """
     serving = service()
     records = read_json_file(file)
     loaded = serving.load_records(domain, records, actor(serving, admin))
+    kinds = loaded._asdict()
+    names = [name for kind in kinds.values() for name in kind]
     if json:
-        output.document({"domain": domain, "loaded": loaded})
-    else:
-        output.say(f"Loaded into {domain}: {', '.join(loaded)}.")
+        output.document({"domain": domain, "loaded": names, **kinds})
+        return
+    counts = ", ".join(f"{len(kind)} {word}" for word, kind in kinds.items())
+    told = [f"{word}: {', '.join(kind)}" for word, kind in kinds.items() if kind]
+    output.entry(f"{domain}: {counts}.", details=told)

@@ -24,15 +24,20 @@ def add(
     role: Role,
     tenant: str,
     permission: Annotated[
-        list[str], Parameter(help="May be given several times.", negative="")
-    ],
+        list[str] | None,
+        Parameter(
+            help="What they may decide; may be given several times.", negative=""
+        ),
+    ] = None,
     admin: Admin = None,
     json: JsonFlag = False,
 ) -> None:
     """Add a reviewer. Token and one-time-code seed are printed once, here."""
     serving = service()
     by = actor(serving, admin)
-    who, made = serving.add_reviewer(reviewer, role, tenant, tuple(permission), by)
+    who, made = serving.add_reviewer(
+        reviewer, role, tenant, tuple(permission or ()), by
+    )
     _tell_secrets(who, made, json)
 
 
@@ -43,18 +48,11 @@ def everybody(*, json: JsonFlag = False) -> None:
     if json:
         output.document({"reviewers": people})
         return
-    rows = [
-        (
-            who.id,
-            who.tenant,
-            who.role + (", admin" if who.admin else ""),
-            ", ".join(who.permissions),
-            "revoked" if who.revoked else "active",
-        )
-        for who in people
-    ]
-    columns = ("reviewer", "tenant", "role", "permissions", "state")
-    output.table("Reviewers", columns, rows)
+    for who in people:
+        role = who.role + (" and admin" if who.admin else "")
+        rights = f"May decide: {', '.join(who.permissions) or 'nothing'}"
+        state = "revoked" if who.revoked else "active"
+        output.entry(who.id, role, f"tenant {who.tenant}", state, details=[rights])
 
 
 def rotate(reviewer: str, *, admin: Admin = None, json: JsonFlag = False) -> None:

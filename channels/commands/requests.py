@@ -1,17 +1,24 @@
 """`placet submit`, `status` and `resume`."""
 
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from blocks import prefect_runs
 from blocks.ledger import sessions
+from blocks.prefect_runs import FlowRun
 from blocks.settings import load_settings
 from channels import output
 from channels.commands.common import JsonFlag, read_json_file, service
 from channels.local_run import prefect_api, run_here
-from channels.service import Service
+from channels.local_watch import LocalWatch, how_to_go_on
+from channels.service import Service, Submitted
+from channels.stopping import ended_by_signals, status_of
+from channels.whereabouts import NOT_BEGUN
+from policies.errors import Conflict
+from policies.state import OPEN_STATUS
 from policies.value import Json
 from tasks import opening
 
@@ -39,8 +46,12 @@ def submit(
     body = read_json_file(request)
     if local:
         return _submit_here(serving, domain, body, request_id, json)
-    workflow, run = serving.submit(domain, body, request_id)
-    _tell(workflow, run, json)
+    submitted = serving.submit(domain, body, request_id)
+    if json:
+        output.document(submitted)
+        return 0
+    _tell_ids(submitted.workflow_id, submitted.flow_run_id)
+    _tell_earlier(submitted)
     return 0
 
 
@@ -50,21 +61,17 @@ def status(workflow: str, *, json: JsonFlag = False) -> None:
     if json:
         output.document(found)
         return
+    if found["status"] == NOT_BEGUN:
+        _tell_unbegun(found)
+        return
     output.say(f"{found['workflow_id']} is {found['status']}.")
     if found["process"]:
         output.say(f"Worked on by {found['process']}, flow run {found['flow_run_id']}.")
-    elif found["status"] in ("running", "waiting"):
-        if found["pause"] == "suspended":
-            output.say("Suspended: no process is held; a verdict wakes it.")
-        else:
-            output.say("Nobody works on it now: its process has ended.")
-        output.say(f"If it does not go on: placet resume {found['workflow_id']}")
-    rows = [
-        (i["item"], i["action_type"], i["state"], f"v{i['version']}", i["risk"])
-        for i in found["items"]
-    ]
-    if rows:
-        output.table("Items", ("item", "action", "state", "version", "risk"), rows)
+    elif found["status"] in OPEN_STATUS:
+        _tell_unattended(found)
+    for item in found["items"]:
+        words = (item["state"], f"v{item['version']}", f"{item['risk']} risk")
+        output.entry("approval", item["item"], *words, details=[item["action_type"]])
     for question in found["questions"]:
         output.say(f"Waits for an answer to {question['id']}: {question['question']}")
     for done in found["executions"]:
@@ -80,43 +87,119 @@ def resume(workflow: str, *, json: JsonFlag = False) -> int:
     it ends.
     """
     serving = service()
+    unbegun = serving.not_begun(workflow)
+    if unbegun is not None:
+        return _begin_again(serving, workflow, unbegun, json)
     session = serving.to_resume(workflow)
     if session.deployed and session.flow_run_id is not None:
-        state = prefect_runs.reschedule(session.flow_run_id)
-        _tell(workflow, session.flow_run_id, json, state=state)
-        return 0
+        return _reschedule(workflow, session.flow_run_id, json)
     with serving.services.ledger.read() as tx:
         body = sessions.load_state(tx, workflow).request
     return _submit_here(serving, session.domain, body, session.request_id, json)
+
+
+def _begin_again(serving: Service, workflow: str, run: FlowRun, json: bool) -> int:
+    if run.is_running:
+        raise Conflict(
+            f"{workflow} is about to begin: its run is {run.state}.",
+            code="lease_held",
+            hint="If its process is dead, cancel the run in Prefect and resume again.",
+        )
+    if run.deployed:
+        return _reschedule(workflow, run.id, json)
+    given = run.parameters
+    return _submit_here(
+        serving, given["domain"], given["request"], run.request_id, json
+    )
+
+
+def _reschedule(workflow: str, run: str, json: bool) -> int:
+    state = prefect_runs.reschedule(run)
+    if json:
+        output.document({"workflow_id": workflow, "flow_run_id": run, "state": state})
+        return 0
+    _tell_ids(workflow, run)
+    output.say(f"Its run is {state}: a worker takes it.")
+    output.say(f"`placet status {workflow}` tells how it goes on.")
+    return 0
 
 
 def _submit_here(
     serving: Service, domain: str, body: Json, request_id: str | None, json: bool
 ) -> int:
     # What cannot run is refused before a server is started for it.
-    request = opening.read_request(domain, body).model_dump(mode="json")
-    if request_id is not None:
-        opening.check_request_id(request_id)
-        with serving.services.ledger.read() as tx:
-            sessions.check_same(tx, request_id, domain, request)
+    request = serving.check(domain, body, request_id)
     opening.check_services(serving.services, domain)
+    workflow = ""
+    with ended_by_signals(), ExitStack() as parts:
+        try:
+            api_url = parts.enter_context(prefect_api(load_settings()))
 
-    def started(run: str) -> None:
-        _tell(sessions.workflow_id(request_id or run), run, json)
+            def started(run: str) -> None:
+                nonlocal workflow
+                workflow = sessions.workflow_id(request_id or run)
+                _tell_started(workflow, run, json)
+                parts.enter_context(LocalWatch(serving, workflow, api_url))
 
-    with prefect_api(load_settings()):
-        message, failed = run_here(
-            domain, cast("dict[str, Json]", request), request_id, started
-        )
+            message, failed = run_here(domain, request, request_id, started)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            parts.close()
+            _tell_stopped(serving, workflow)
+            return status_of(stop)
     output.warn(message)
     return 1 if failed else 0
 
 
-def _tell(workflow: str, run: str, as_json: bool, **more: Any) -> None:
-    if as_json:
-        output.document({"workflow_id": workflow, "flow_run_id": run, **more})
+def _tell_started(workflow: str, run: str, json: bool) -> None:
+    if json:
+        output.document({"workflow_id": workflow, "flow_run_id": run})
+    else:
+        _tell_ids(workflow, run)
+
+
+def _tell_stopped(serving: Service, workflow: str) -> None:
+    output.warn("placet: stopped.")
+    if not workflow or serving.status_word(workflow) is None:
+        output.warn("It had not begun: nothing was done. Submit it again.")
         return
+    for line in how_to_go_on(serving.status(workflow)):
+        output.warn(line)
+
+
+def _tell_ids(workflow: str, run: str) -> None:
     output.say(f"workflow_id  {workflow}")
     output.say(f"flow_run_id  {run}")
-    for name, value in more.items():
-        output.say(f"{name:<12} {value}")
+
+
+def _tell_earlier(submitted: Submitted) -> None:
+    workflow = submitted.workflow_id
+    if submitted.restarted_after is not None:
+        output.say(f"It did not begin before ({submitted.restarted_after}).")
+        output.say("Its run is scheduled again.")
+    elif submitted.status is not None:
+        output.say(f"It was submitted before, and is {submitted.status}.")
+        output.say(f"`placet status {workflow}` tells more.")
+
+
+def _tell_unbegun(found: dict[str, Any]) -> None:
+    workflow, run = found["workflow_id"], found["run"]
+    if run["is_over"]:
+        words = run["message"] or f"its run is {run['state']}"
+        output.say(f"{workflow} did not begin: {words.removesuffix('.')}.")
+        output.say(f"Put it back to work: placet resume {workflow}")
+    else:
+        output.say(f"{workflow} has not begun: its run is {run['state']}.")
+        output.say("It waits for a worker: prefect worker start --pool placet")
+
+
+def _tell_unattended(found: dict[str, Any]) -> None:
+    run = found["run"]
+    if found["pause"] == "suspended":
+        output.say("Suspended: no process is held; a verdict wakes it.")
+    else:
+        output.say("Nobody works on it now: its process has ended.")
+    if run and run["is_over"]:
+        output.say(
+            f"Its run is {run['state']}: {run['message'] or 'no reason is told'}"
+        )
+    output.say(f"If it does not go on: placet resume {found['workflow_id']}")

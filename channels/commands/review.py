@@ -11,11 +11,12 @@ from blocks.ledger import people
 from blocks.ledger.people import Proof
 from channels import output
 from channels.commands.common import JsonFlag, service
+from channels.refusals import token_proof, turned_away
 from channels.review import Review
 from channels.review_terminal import Terminal
-from channels.service import Service, token_proof
+from channels.service import Service
 from policies.access import Denied, Reviewer
-from policies.errors import InvalidInput, Refused
+from policies.errors import InvalidInput
 
 
 def review(
@@ -65,5 +66,5 @@ def _introduce(
     with services.ledger.write() as tx:
         who = people.prove(tx, services.vault, reviewer, proof)
     if isinstance(who, Denied):
-        raise Refused(f"{who.message}.".capitalize(), code=who.code)
+        raise turned_away(reviewer, who)
     return who, proof

@@ -26,6 +26,7 @@ from policies.support_email.facts import (
     chosen_customers,
     customers_of,
     given_fills,
+    nobody_to_answer,
     ticket_of,
 )
 from policies.support_email.mail import SEND_ACKNOWLEDGEMENT, SEND_REPLY, Mail, Request
@@ -73,9 +74,9 @@ class SupportEmail:
 
     def blockers(self, view: View) -> tuple[str, ...]:
         """Nobody to write to, or a draft that cannot be made valid."""
-        context = view.state.context or {}
-        if not context.get("customers") and not context.get("candidates"):
-            return ("no customer of this tenant is known for the ticket's sender",)
+        nobody = nobody_to_answer(view.state.context or {})
+        if nobody is not None:
+            return (nobody,)
         unfit = _unfit_addresses(view)
         if unfit:
             return unfit

@@ -1,5 +1,6 @@
 """What is known of a ticket: its context, and what people answered."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from policies.state import RequestState, View
@@ -21,6 +22,13 @@ def chosen_customers(view: View) -> tuple[dict[str, str], ...]:
         return known
     chosen = answer_to(view, "customer")
     return tuple(c for c in customers_of(view.state, "candidates") if c["id"] == chosen)
+
+
+def nobody_to_answer(context: Mapping[str, Any]) -> str | None:
+    """Why there is nobody whom a reply could go to, if so."""
+    if context.get("customers") or context.get("candidates"):
+        return None
+    return "no customer of this tenant is known for the ticket's sender"
 
 
 def draft_facts(view: View) -> dict[str, Any]:
@@ -51,6 +59,7 @@ def _known_fills(view: View, message: str) -> dict[str, str]:
 
 
 def given_fills(view: View) -> dict[str, str]:
+    """What people answered, by the name of the placeholder that it fills."""
     return {
         a.question.target.removeprefix("placeholder:"): a.answer
         for a in view.answers
@@ -59,9 +68,11 @@ def given_fills(view: View) -> dict[str, str]:
 
 
 def ticket_of(state: RequestState) -> dict[str, Any]:
+    """The ticket as it was when the context was collected."""
     return cast("dict[str, Any]", (state.context or {})["ticket"])
 
 
 def customers_of(state: RequestState, which: str) -> tuple[dict[str, str], ...]:
+    """`customers` whom the ticket is from, or `candidates` whom it may be from."""
     rows = (state.context or {}).get(which) or []
     return tuple(cast("list[dict[str, str]]", rows))

@@ -10,6 +10,7 @@ from policies.support_email.text import TOPICS, order_number, placeholders, topi
 
 
 def about_context(view: View) -> tuple[Interaction, ...]:
+    """What a draft needs and neither the ticket nor an answer tells yet."""
     ticket = ticket_of(view.state)
     target = f"ticket:{ticket['id']}"
     asked: list[Interaction] = []

@@ -8,6 +8,7 @@ from policies.adapter import Validation
 from policies.mail_address import check_header_text
 from policies.visible import has_invisible
 
+# Some ten pages: far beyond any reply, and still read in full before it is approved.
 MAX_BODY = 20_000
 RULES_VERSION = "support-email-rules-1"
 TOPICS: Mapping[str, tuple[str, ...]] = MappingProxyType(

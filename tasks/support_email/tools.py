@@ -51,21 +51,13 @@ _tool = task(cache_policy=NO_CACHE, retries=0, persist_result=False)
 def collect_context(services: Services, work: Work) -> Made:
     """The ticket and its customer as they are now, kept as evidence."""
     request = Request.model_validate(work.state.request)
-    tenant = work.session.tenant
     with services.ledger.read() as tx:
-        ticket = store.ticket(tx, tenant, request.ticket_id)
-        chosen = request.recipients or tuple(filter(None, (ticket["customer"],)))
-        customers = store.customers_by_id(tx, tenant, chosen)
-        candidates: tuple[dict[str, Any], ...] = ()
-        if not chosen:
-            candidates = store.customers_by_address(tx, tenant, ticket["sender"])
-    if len(candidates) == 1:
-        customers, candidates = candidates, ()
-    evidence, kept = _keep_evidence(services, ticket)
+        found = store.find_people(tx, work.session.tenant, request)
+    evidence, kept = _keep_evidence(services, found["ticket"])
     context: dict[str, Json] = {
-        "ticket": ticket,
-        "customers": list(customers),
-        "candidates": list(candidates),
+        "ticket": found["ticket"],
+        "customers": list(found["customers"]),
+        "candidates": list(found["candidates"]),
         "sender": services.mail.sender,
         "evidence": [evidence.model_dump()],
     }

@@ -70,9 +70,10 @@ class PrefectRun:
         said = self._post("resume", {"run_input": answer})
         return Said(said["status"], str(said["details"].get("reason") or ""))
 
-    def set_state(self, state: str) -> str:
+    def set_state(self, state: str, message: str = "") -> str:
         """Set its state as anybody with the API can; what Prefect says to that."""
-        said = self._post("set_state", {"state": {"type": state}, "force": True})
+        wanted = {"type": state, "message": message}
+        said = self._post("set_state", {"state": wanted, "force": True})
         return str(said["status"])
 
     def stored_answer(self, form: Form) -> dict[str, Any] | None:

@@ -94,6 +94,20 @@ def test_what_is_not_there_is_named(alone: Installation) -> None:
     assert (code, missing in line) == ("unreadable_file", True)
 
 
+@pytest.mark.parametrize("way", ("--local", "--request-id=r-1"))
+def test_what_the_domain_does_not_know_is_refused_before_anything_starts(
+    way: str, alone: Installation
+) -> None:
+    submit = ("submit", "support_email")
+    unknown = alone.write_request("t-none")
+    nobody = alone.write_request("t-1", recipients=["c-none"])
+
+    for file, words in ((unknown, "There is no ticket t-none"), (nobody, "c-none")):
+        code, line = refusal(alone, 4, *submit, file, way)
+        assert (code, words in line) == ("not_found", True)
+        assert "`placet load support_email FILE`" in line
+
+
 SEEN = ("--version", "1", "--snapshot", "12345678")
 UNKNOWN = (
     ("decide", "it-none", "approve", "--as", "ada", *SEEN),
@@ -155,6 +169,7 @@ def test_a_prefect_server_without_our_deployment_is_told_apart(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prefect_runs, "DEPLOYMENT", "handle-request/not-deployed")
+    installation.add_ticket("t-1")
     file = installation.write_request("t-1")
 
     code, line = refusal(installation, 1, "submit", "support_email", file)
@@ -227,7 +242,7 @@ def test_missing_settings_are_named(alone: Installation) -> None:
     told = [
         refusal(alone, 2, *local, **without),
         refusal(alone, 2, *local, MAIL__SENDER=None),
-        refusal(alone, 2, *eve, "--permission", "x", SECRET_KEY=None),
+        refusal(alone, 2, *eve, SECRET_KEY=None),
         refusal(alone, 2, "keys", "rotate", SECRET_KEY=None),
         refusal(alone, 2, "queue", HOT_PAUSE_SECONDS="soon"),
     ]

@@ -15,10 +15,10 @@ from policies.access import Reviewer
 from tests import forging
 from tests.acceptance.command_line import run_command
 from tests.acceptance.shell import Shell
-from tests.world import World
+from tests.world import SEND, World
 
 ALAN = {"id": "c-9", "name": "Alan Kay", "email": "kay@example.com"}
-RIGHTS = ("--role", "reviewer", "--tenant", "main", "--permission", "a.b")
+RIGHTS = ("--role", "reviewer", "--tenant", "main", "--permission", SEND)
 
 
 def test_a_new_ledger_is_made_and_then_left_as_it_is(
@@ -35,7 +35,7 @@ def test_a_new_ledger_is_made_and_then_left_as_it_is(
     assert first.document["changed"] is True
     assert first.document["revisions"] == sorted(HEADS)
     assert (again.code, "was at the newest schema" in again.out) == (0, True)
-    assert after.document == {"items": []}
+    assert after.document == {"items": [], "questions": []}
 
 
 def test_records_are_loaded_once(shell: Shell) -> None:
@@ -47,9 +47,36 @@ def test_records_are_loaded_once(shell: Shell) -> None:
     other = shell.write("other.json", changed)
 
     loaded = shell.document("load", "support_email", file)
-    assert loaded == {"domain": "support_email", "loaded": ["c-9", "t-9"]}
-    assert "c-9, t-9" in shell.said("load", "support_email", file)
+    assert (loaded["loaded"], loaded["new"]) == (["c-9", "t-9"], ["c-9", "t-9"])
+    said = shell.said("load", "support_email", file)
+    assert "0 new, 0 changed, 2 unchanged" in said and "c-9, t-9" in said
     assert shell.refused("load", "support_email", other) == (5, "already_exists")
+
+
+@pytest.mark.parametrize("records", ({}, {"tickets": []}))
+def test_a_file_without_records_is_no_load(shell: Shell, records: object) -> None:
+    """W4: `placet load` of nothing is a slip."""
+    file = shell.write("records.json", records)
+
+    assert shell.refused("load", "support_email", file) == (2, "no_records")
+
+
+@pytest.mark.parametrize(
+    ("ticket", "words"),
+    (
+        ({"sender": "stranger@example.com"}, "has the address stranger@example.com"),
+        ({"sender": "kay@example.com", "customer": "c-0"}, "has no customer c-0"),
+    ),
+)
+def test_a_ticket_that_nobody_could_answer_is_not_loaded(
+    shell: Shell, ticket: dict[str, str], words: str
+) -> None:
+    """W4: `placet load`: neither the customer nor the sender is known."""
+    file = shell.write("records.json", {"tickets": [{"id": "t-9", **ticket}]})
+
+    said = shell.run("load", "support_email", file)
+
+    assert (said.code, words in said.err) == (2, True)
 
 
 def test_the_first_reviewer_is_an_admin_and_secrets_are_told_once(
@@ -72,7 +99,19 @@ def test_the_first_reviewer_is_an_admin_and_secrets_are_told_once(
     admins = {who["id"]: who["admin"] for who in listed.document["reviewers"]}
     assert admins == {"yan": False, "zoe": True}
     assert first["token"] not in listed.out and first["seed"] not in listed.out
-    assert "admin" in table and "a.b" in table
+    assert "admin" in table and SEND in table
+
+
+def test_a_permission_that_no_tool_asks_for_is_refused(shell: Shell) -> None:
+    """W4: `placet reviewers add` with a slip in it names what there is."""
+    add = ("reviewers", "add", "--role", "reviewer", "--tenant", "main")
+
+    said = shell.run(*add, "zoe", "--permission", SEND, "--permission", "support.send")
+
+    assert (said.code, "'support.send'" in said.err) == (2, True)
+    assert f"Known: {SEND}." in said.err
+    assert "zoe" not in shell.said("reviewers", "list")
+    assert shell.document(*add, "amy")["reviewer"]["permissions"] == []
 
 
 def test_who_administers_is_on_record(shell: Shell) -> None:
@@ -175,12 +214,28 @@ def test_the_trail_leads_from_a_message_back_to_the_ticket(shell: Shell) -> None
     (item,) = whole["path"]["items"]
     message_id = item["executions"][0]["provider_ref"]
 
-    for reference in (item["item"], message_id, message_id.strip("<>")):
-        assert shell.document("audit", "show", reference) == whole
+    operation = item["executions"][0]["key"]
+    bare = message_id.strip("<>")
+    for reference in (item["item"], operation, message_id, bare):
+        for pasted in (reference, f" {reference}\t"):
+            assert shell.document("audit", "show", pasted) == whole
+    for header in (f"Message-ID: {message_id}", f"message-id:{bare}"):
+        assert shell.document("audit", "show", header) == whole
     evidence = item["versions"][0]["evidence"][0]["ref"]
     told = shell.said("audit", "show", message_id)
     assert all(word in told for word in (workflow, evidence, "approved v1 by ada"))
     assert [e["event"] for e in whole["events"]][-1] == "request_closed"
+
+
+def test_an_operation_is_found_before_it_is_claimed(shell: Shell) -> None:
+    """W4: `placet audit show`, by the key of what waits for a verdict."""
+    work = shell.world.asked()
+    key = shell.world.version(work).snapshot.key
+
+    found = shell.document("audit", "show", key)
+
+    assert found["path"]["workflow_id"] == work.workflow
+    assert shell.refused("audit", "show", "op-none") == (4, "not_found")
 
 
 def test_an_altered_trail_is_found(shell: Shell) -> None:

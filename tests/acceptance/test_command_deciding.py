@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from blocks import packets
 from blocks.ledger.items import Item
 from policies import canonical
 from policies.plan import PlanReviewResult, VerdictWord
+from policies.policy import Policy
 from policies.value import Json
 from tasks.work import Work
 from tests.acceptance.installation import Installation
@@ -35,6 +37,45 @@ def test_the_queue_shows_what_is_open_in_priority_order(shell: Shell) -> None:
     assert shell.said("queue", "--state", "executed") == "No item is executed.\n"
 
 
+def test_the_queue_lists_questions_that_wait_beside_the_items(shell: Shell) -> None:
+    """W4: `placet queue`: what waits for an answer waits for a person too."""
+    world = shell.world
+    world.add_ticket("t-2", message="Hello there!")
+    item, asking = world.item(world.asked()), world.asked("r-2", ticket_id="t-2")
+
+    said, listed = shell.said("queue"), shell.document("queue")["questions"]
+
+    assert f"approval  {item.id}  medium risk  v1" in said
+    assert f"question  topic  of {asking.workflow}" in said
+    assert f"placet answer {asking.workflow} topic VALUE --as YOU" in said
+    assert [(q["workflow"], q["id"]) for q in listed] == [(asking.workflow, "topic")]
+
+
+def test_each_version_of_the_policy_has_a_name_of_its_own(shell: Shell) -> None:
+    """W4: `placet show --json`: the whole policy, and the part that gates."""
+    shown = shell.document("show", shell.world.item(shell.world.asked()).id)
+
+    item, intent = shown["item"], shown["packet"]["items"][0]["intent"]
+    assert json.dumps(shown).count('"policy_version"') == 1
+    assert item["gating_policy_version"] == intent["policy_version"]
+    assert item["whole_policy_version"] == Policy().version
+
+
+def test_an_item_is_shown_with_its_terms_and_what_was_said_of_it(shell: Shell) -> None:
+    """W4: `placet show`: until when it can be decided, and how long that lasts."""
+    work = shell.world.asked()
+    item = shell.world.item(work)
+    waiting = shell.said("show", item.id)
+    shell.world.approve(work)
+
+    approved = shell.said("show", item.id)
+
+    assert f"Decide by {item.deadline:%Y-%m-%d %H:%M} UTC." in waiting
+    assert "The approval lasts until " in approved
+    assert "To decide" not in approved
+    assert approved.endswith("approved v1 by ada\n")
+
+
 def test_an_item_is_shown_as_it_is_and_as_it_was(shell: Shell) -> None:
     """W4: `placet show`, also of an earlier version."""
     work = shell.world.asked()
@@ -45,7 +86,10 @@ def test_an_item_is_shown_as_it_is_and_as_it_was(shell: Shell) -> None:
 
     assert now["item"]["version"] == 2
     assert now["packet"]["items"][0]["diff"]
-    assert "Another text." in shell.said("show", item)
+    said = shell.said("show", item)
+    digest = canonical.short(now["packet"]["items"][0]["snapshot"])
+    assert "Another text." in said and f"--version 2 --snapshot {digest}" in said
+    assert re.search(rf"Version +v2 .*\n.*Snapshot +{digest} ", said)
     assert "Another text." not in before and "Dear Grace Hopper" in before
 
 

@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from blocks.ledger.sessions import workflow_id
 from channels.local_server import LocalServer
 from tasks import opening
@@ -187,3 +189,24 @@ def decide(installation: Installation, workflow: str) -> str:
     said = installation.decide(installation.item(workflow), "approve", someone)
     assert said.code == 0, said.err
     return said.out
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), ((signal.SIGINT, 130), (signal.SIGTERM, 143))
+)
+def test_a_stopped_request_says_where_it_is_and_how_it_goes_on(
+    installation: Installation, number: signal.Signals, status: int
+) -> None:
+    """W4: `placet submit --local` and Ctrl-C; what it waits for was told before."""
+    process, workflow = waiting(installation, "stopped")
+    item = installation.item(workflow).id
+    eventually(lambda: f"placet review {item} --as YOU" in process.said())
+
+    send(process.pid, number)
+
+    assert process.wait() == status
+    *before, stopped, where, how = process.said().splitlines()
+    assert stopped == "placet: stopped."
+    assert where == f"{workflow} is waiting: {item} (waiting_for_review)."
+    assert how.endswith(f"placet resume {workflow}")
+    assert not [line for line in before if " | " in line]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from blocks.gate import Operation
-from blocks.ledger import claims
+from blocks.ledger import claims, outbox
 from blocks.ledger.sessions import workflow_id
 from channels.local_server import LocalServer
 from policies.errors import NotFound, PlacetError, Refused
@@ -110,8 +110,10 @@ def test_a_claim_is_for_its_own_tool_alone(world: World, mail: RecordingServer) 
 def test_an_operation_cannot_be_made_by_hand(world: World) -> None:
     _, claim = world.claimed()
 
+    with world.ledger.read() as tx:
+        promised = outbox.of_claim(tx, claim.id)
     with pytest.raises(Refused, match="comes from a claim"):
-        Operation(object(), claim, b"anything", {})
+        Operation(object(), claim.key, promised, b"anything")
 
 
 @pytest.fixture

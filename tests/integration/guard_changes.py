@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from blocks.ledger import people
+from blocks.ledger import freezes, people, reservations
 from policies.policy import GatePolicy, Policy
 from policies.support_email import text
 from policies.support_email.adapter import SupportEmail
@@ -21,6 +21,10 @@ _CLAIM = (
     " state, owner, token, session_token, lease_until, claimed_at)"
     " SELECT 'c-forged' || i.id, :scope, :key, :digest, workflow, id, :version,"
     " 'executed', 'nobody', 1, 1, deadline, created_at FROM items i WHERE id = :item"
+)
+_BURIED = (
+    "INSERT INTO key_tombstones SELECT :scope, :key, :digest, 'c-buried', 'executed',"
+    " opened_at, opened_at FROM workflow_sessions LIMIT 1"
 )
 _NEWER = (
     "INSERT INTO payload_versions SELECT item, version + 1, ref, hash, snapshot,"
@@ -146,6 +150,27 @@ def _revoke(world: World, _: Work, __: pytest.MonkeyPatch) -> None:
             people.revoke(tx, reviewer="ada", actor="bob")
 
 
+def _bury_key(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
+    snapshot = world.version(work).snapshot
+    values = {"scope": snapshot.scope, "key": snapshot.key}
+    forging.run(world.ledger, _BURIED, digest=snapshot.intent_digest, **values)
+
+
+def _freeze(world: World, _: Work, __: pytest.MonkeyPatch) -> None:
+    scope = freezes.Scope(tenant="main", tool=None)
+    with world.ledger.write() as tx:
+        freezes.put(tx, scope, frozen=True, actor="ada", reason="an incident")
+
+
+def _reserve(world: World, work: Work, patch: pytest.MonkeyPatch) -> None:
+    exclusive = SEND_REPLY.model_copy(update={"exclusive": True})
+    tools = {**SupportEmail.tools, SEND_REPLY.name: exclusive}
+    patch.setattr(SupportEmail, "tools", MappingProxyType(tools))
+    with world.ledger.write() as tx:
+        resource = world.version(work).snapshot.intent.resource
+        reservations.take(tx, "main", resource, "op-another")
+
+
 CHANGES: dict[str, Change] = {
     "not_approved": Change(_say_withdrawn, to=STAYS),
     "approval_spent": Change(_spend, to=STAYS),
@@ -167,4 +192,7 @@ CHANGES: dict[str, Change] = {
     "policy_version_changed": Change(_change_gate),
     "approval_expired": Change(_let_it_run_out, to="expired"),
     "approver_not_permitted": Change(_revoke),
+    "key_expired": Change(_bury_key, to=STAYS),
+    "frozen": Change(_freeze, to=STAYS),
+    "resource_reserved": Change(_reserve, to=STAYS),
 }

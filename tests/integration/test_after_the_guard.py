@@ -69,6 +69,45 @@ def test_an_address_that_changed_after_the_approval_gets_nothing_unapproved(
     assert [sent.recipients for sent in mail.received] == [("grace@new.example.com",)]
 
 
+def test_what_must_be_approved_again_has_the_whole_time_to_be_decided(
+    world: World, mail: RecordingServer
+) -> None:
+    """A5: approved in the last moment, refused long after the old deadline."""
+    work = world.asked()
+    first = world.item(work).deadline
+    world.clock.set(first)
+    world.clock.move(-1)
+    world.approve(work)
+    world.edit_address("c-1", "grace@new.example.com")
+    world.clock.move(600)
+    work = asked_again(world, world.resume(work))
+    due = world.item(work).deadline - world.clock.now
+    assert 0 <= 4 * 3600 - due.total_seconds() < 1
+    world.approve(work)
+    world.advance(world.resume(work))
+    assert len(mail.received) == 1
+
+
+def test_nobody_waits_for_ever_for_what_must_be_approved_again(world: World) -> None:
+    """A5"""
+    work = world.resumed()
+    world.edit_address("c-1", "grace@new.example.com")
+    work = world.execute(work)
+    world.clock.move(4 * 3600)
+    work, decision = world.advance(reload(world.services, work.held))
+    assert (world.item(work).state, decision) == ("expired", None)
+    assert work.session.status == "expired"
+
+
+def test_an_edit_has_the_time_that_is_left(world: World) -> None:
+    """A5"""
+    work = world.asked()
+    first = world.item(work).deadline
+    world.clock.move(3600)
+    world.edit(work, body="Soon.")
+    assert world.item(work).deadline == first
+
+
 def test_what_a_reviewer_edited_stays_edited_when_it_is_asked_again(
     world: World, mail: RecordingServer
 ) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from blocks.ledger import audit
+from blocks.ledger import append_only, audit
 from blocks.ledger.audit import ADMIN_CHAIN, Fault
 from blocks.ledger.database import Ledger
+from blocks.ledger.tables import APPEND_ONLY
 from tests import forging
 from tests.reading import names
 from tests.together import together
@@ -105,6 +106,37 @@ def test_an_altered_head_is_found(world: World, chain: str) -> None:
         forging.run(world.ledger, tamper, it=chain)
         seq, problem = fault_in(world, chain)
         assert (seq, "head altered" in problem) == (length + 1, True)
+
+
+def test_a_trail_that_was_deleted_with_its_head_is_found(
+    world: World, chain: str
+) -> None:
+    """R1"""
+    delete = "DELETE FROM audit_events WHERE chain = :it"
+    forging.forge(world.ledger, "audit_events", delete, it=chain)
+    forging.run(world.ledger, "DELETE FROM audit_heads WHERE chain = :it", it=chain)
+    assert fault_in(world, chain)[0] == 1
+
+
+def test_a_table_that_can_be_changed_is_found(world: World, dialect: str) -> None:
+    """R1"""
+    for table in APPEND_ONLY:
+        on = f" ON {table}" if dialect == "postgresql" else ""
+        for name in append_only.trigger_names(dialect, table):
+            forging.run(world.ledger, f"DROP TRIGGER {name}{on}")
+            number, problem = fault_in(world, f"the table {table}")
+            assert (number, name in problem) == (0, True)
+            with world.ledger.write() as tx:
+                append_only.guard(tx.connection, [table])
+    assert verify(world.ledger)[1] is None
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_trigger_that_is_switched_off_is_found(world: World, dialect: str) -> None:
+    """R1: SQLite has no switch."""
+    off = "ALTER TABLE verdicts DISABLE TRIGGER verdicts_no_update"
+    forging.run(world.ledger, off)
+    assert "verdicts_no_update" in fault_in(world, "the table verdicts")[1]
 
 
 def test_events_of_a_transaction_that_failed_are_not_in_the_trail(

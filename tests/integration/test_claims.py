@@ -4,7 +4,7 @@ import pytest
 
 from blocks import gate, smtp
 from blocks.gate import Operation
-from blocks.ledger import claims, effects, facts, sessions
+from blocks.ledger import claims, effects, facts, outbox, sessions
 from blocks.ledger.claims import Claim
 from blocks.ledger.effects import Result
 from policies.errors import Conflict, Refused, Superseded
@@ -107,12 +107,24 @@ def test_each_outcome_is_kept_as_what_it_is(
     assert names(world.trail(work)).count("dispatched") == 1
 
 
+def test_a_send_that_failed_says_how_far_it_came(
+    world: World, mail: RecordingServer
+) -> None:
+    mail.behaviour = "drop_after_recipient"
+    work, _ = world.advance(world.resumed())
+    (failed,) = work.state.execution_result
+    assert failed.detail == (
+        "The connection to the mail server ended at the DATA command: "
+        "Connection unexpectedly closed. Nothing was sent."
+    )
+
+
 def test_a_process_that_ended_after_its_claim_is_taken_over_and_sends_once(
     world: World, mail: RecordingServer
 ) -> None:
     """X8"""
     work, claim = world.claimed()
-    work = world.execute(work)
+    work = world.execute(world.superseded(work))
     assert world.item(work).state == "executed"
     assert present(world, claim).token == 2
     assert names(world.trail(work)).count("claim_taken_over") == 1
@@ -265,8 +277,10 @@ def test_the_gate_is_shut_without_a_claim_for_this_very_tool(
         assert refused.value.code == "not_claimed"
     with pytest.raises(Superseded):
         tools.EFFECTS[SEND].tool(world.services, claim.id, 2)
+    with world.ledger.read() as tx:
+        promised = outbox.of_claim(tx, claim.id)
     with pytest.raises(Refused):
-        Operation(object(), claim, b"anything", {})
+        Operation(object(), claim.key, promised, b"anything")
     assert (present(world, claim).state, mail.received) == ("claimed", [])
     assert "dispatched" not in names(world.trail(work))
 

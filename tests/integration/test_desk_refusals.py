@@ -202,6 +202,25 @@ def test_an_empty_submission_decides_nothing(world: World, work: Work) -> None:
     assert records(world) == before
 
 
+def payloads(world: World) -> set[str]:
+    folder = world.folder / "artifacts" / "payload"
+    return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def test_only_an_edit_that_is_taken_is_kept(world: World, work: Work) -> None:
+    """A4: a stranger cannot fill the store, nor can who may not decide."""
+    before = payloads(world)
+    edit = world.says(work, "edit", edit={"body": "Spam."})
+    stranger = world.hand_in(work, edit, by="nobody")
+    wrong = world.hand_in(work, edit, proof=CodeProof(code="000000"))
+    auditor = world.hand_in(work, edit, by="audrey")
+    assert [codes(o)[0] for o in (stranger, wrong)] == ["wrong_proof"] * 2
+    assert codes(auditor) == ["missing_role"]
+    assert payloads(world) == before
+    world.hand_in(work, edit)
+    assert len(payloads(world) - before) == 1
+
+
 def test_a_refusal_names_the_person_and_the_way(world: World, work: Work) -> None:
     """E7"""
     proof = CodeProof(code="no code")

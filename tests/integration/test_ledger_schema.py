@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
-from blocks.ledger import append_only, schema
+from blocks.ledger import append_only, freezes, schema, tombstones
 from blocks.ledger.columns import Base
 from blocks.ledger.database import HEADS, Ledger, open_ledger
 from blocks.ledger.tables import APPEND_ONLY, PolicyRow
@@ -103,6 +104,10 @@ def test_a_row_of_an_append_only_table_is_never_changed_or_deleted(
     world.hand_in(work, world.says(work, "reject", reason=""))
     world.approve(work)
     world.advance(world.resume(work))
+    with world.ledger.write() as tx:
+        everything = freezes.Scope(tenant=None, tool=None)
+        freezes.put(tx, everything, frozen=False, actor="ada", reason="over")
+        assert tombstones.bury(tx, tx.now + timedelta(days=1), 10) == 1
     for table in APPEND_ONLY:
         before = forging.rows(world.ledger, table)
         column = next(iter(Base.metadata.tables[table].columns)).name

@@ -75,7 +75,7 @@ def test_without_the_extra_it_is_said_how_to_install_it(
     monkeypatch.delitem(sys.modules, "blocks.model_http", raising=False)
     monkeypatch.delattr("blocks.model_http", raising=False)
     monkeypatch.setitem(sys.modules, "pydantic_ai.direct", None)
-    with pytest.raises(Misconfigured, match=r"placet\[models\]"):
+    with pytest.raises(Misconfigured, match=r"uv pip install .*'\.\[models\]'"):
         ApiDrafter(server.endpoint("openai")).draft(asked)
 
 

@@ -43,6 +43,11 @@ def answer(outcome: Reviewer | Denied) -> str:
     return outcome.code if isinstance(outcome, Denied) else outcome.id
 
 
+def re_encrypt(world: World, new: Vault) -> int:
+    with world.ledger.write() as tx:
+        return people.re_encrypt(tx, VAULT, new, "ada")
+
+
 def test_a_token_proves_its_owner_and_nobody_else(world: World) -> None:
     """E2"""
     token = TokenProof(token=world.people["ada"].token)
@@ -198,6 +203,76 @@ def test_codes_work_on_after_the_secret_key_was_changed(world: World) -> None:
     assert answer(prove(world, code(world), vault=new)) == "ada"
     with pytest.raises(Misconfigured):
         prove(world, code(world), vault=VAULT)
+
+
+def test_a_reviewer_who_logs_in_while_the_key_is_changed_is_let_in(
+    world: World,
+) -> None:
+    """Q5: every seed is sealed by one key or the other, and none is lost."""
+    new = Vault("a new key")
+    shown = code(world)
+    with ThreadPoolExecutor(1) as pool:
+        with world.ledger.write() as tx:
+            people.re_encrypt(tx, VAULT, new, "ada")
+            waiting = pool.submit(prove, world, shown, vault=new)
+            until_blocked(world.ledger, waiting)
+        assert answer(waiting.result(10)) == "ada"
+
+
+def test_new_secrets_that_are_made_while_the_key_is_changed_stay_the_new_ones(
+    world: World,
+) -> None:
+    """Q5"""
+    new = Vault("a new key")
+    with ThreadPoolExecutor(1) as pool:
+        with world.ledger.write() as tx:
+            told = people.rotate(tx, VAULT, reviewer="ada", actor="bob")
+            waiting = pool.submit(re_encrypt, world, new)
+            until_blocked(world.ledger, waiting)
+        assert waiting.result(10) == 2
+    fresh = pyotp.TOTP(told.seed).at(world.clock.now)
+    assert answer(prove(world, CodeProof(code=fresh), vault=new)) == "ada"
+
+
+def test_new_secrets_are_never_sealed_with_a_key_that_was_just_given_up(
+    world: World,
+) -> None:
+    """Q5"""
+    new = Vault("a new key")
+
+    def rotate() -> None:
+        with world.ledger.write() as tx:
+            people.rotate(tx, VAULT, reviewer="ada", actor="bob")
+
+    with ThreadPoolExecutor(1) as pool:
+        with world.ledger.write() as tx:
+            people.re_encrypt(tx, VAULT, new, "ada")
+            waiting = pool.submit(rotate)
+            until_blocked(world.ledger, waiting)
+        with pytest.raises(Misconfigured):
+            waiting.result(10)
+    assert answer(prove(world, code(world), vault=new)) == "ada"
+
+
+def test_whoever_is_added_while_the_key_is_changed_has_a_seed_of_the_new_one(
+    world: World,
+) -> None:
+    """Q5"""
+    new = Vault("a new key")
+    with ThreadPoolExecutor(1) as pool:
+        with world.ledger.write() as tx:
+            people.add(
+                tx,
+                VAULT,
+                reviewer="cal",
+                tenant="main",
+                role="reviewer",
+                permissions=(),
+                actor="bob",
+            )
+            waiting = pool.submit(re_encrypt, world, new)
+            until_blocked(world.ledger, waiting)
+        assert waiting.result(10) == 3
 
 
 def test_neither_tokens_nor_seeds_stand_in_the_database(

@@ -5,7 +5,8 @@ from typing import get_args
 import pytest
 
 from blocks.desk import Outcome
-from blocks.ledger import questions
+from blocks.ledger import people, questions
+from blocks.ledger.verdicts import Acting
 from policies import canonical
 from policies.decision import Ask
 from policies.errors import Conflict
@@ -17,7 +18,7 @@ from tests import forging
 from tests.reading import codes, names, text_of
 from tests.smtp_server import RecordingServer
 from tests.together import together
-from tests.world import World
+from tests.world import FLOW_RUN, TERMINAL, World
 
 YEAR = 365 * 24 * 3600.0
 ORDER, TOPIC = "order-number", "topic"
@@ -55,8 +56,9 @@ def test_an_answer_goes_into_the_draft(world: World, mail: RecordingServer) -> N
     assert "100999" in reply(world, work, mail)
     told = world.told(work, "interaction_answered")
     said = canonical.digest("evidence", b"100999")
-    about = {"interaction": ORDER, "actor": "ada", "channel": "terminal"}
-    assert told == [{**about, "answer_digest": said}]
+    by = {"actor": "ada", "role": "reviewer", "flow_run": FLOW_RUN}
+    way = {"channel": "terminal", "method": "bearer token"}
+    assert told == [{"interaction": ORDER, "answer_digest": said, **by, **way}]
 
 
 def test_a_reviewer_sees_what_was_answered_and_by_whom(world: World) -> None:
@@ -97,7 +99,8 @@ def test_a_question_that_was_answered_takes_no_second_write(world: World) -> Non
     work = asking_about(world, TOPIC)
     answer(world, work, TOPIC, "refund")
     with pytest.raises(Conflict) as refused, world.ledger.write() as tx:
-        questions.answer(tx, work.workflow, TOPIC, "invoice", "bob", "terminal")
+        acting = Acting(who=people.load(tx, "bob"), channel=TERMINAL)
+        questions.answer(tx, work.workflow, TOPIC, "invoice", acting)
     assert refused.value.code == "already_answered"
 
 
@@ -125,7 +128,8 @@ def test_an_optional_question_lapses_and_the_request_goes_on(
     assert still is not None
     world.clock.move(2)
     assert "parcel" in reply(world, work, mail)
-    assert world.told(work, "interaction_lapsed") == [{"interaction": ORDER}]
+    (told,) = world.told(work, "interaction_lapsed")
+    assert told["interaction"] == ORDER
 
 
 def test_the_wait_ends_when_an_optional_question_does(world: World) -> None:
@@ -204,7 +208,8 @@ def test_an_open_remark_does_not_hold_up_what_is_decided(
     world.approve(revised)
     world.advance(world.resume(revised))
     assert len(mail.received) == 1
-    assert world.told(revised, "interaction_lapsed") == [{"interaction": "revision"}]
+    (told,) = world.told(revised, "interaction_lapsed")
+    assert told["interaction"] == "revision"
 
 
 def test_verdict_and_answer_of_one_submission_are_taken_together(

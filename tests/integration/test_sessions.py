@@ -111,7 +111,18 @@ def test_a_lease_that_ran_out_is_taken_over_with_a_higher_token(world: World) ->
     assert taken is not None
     assert taken.held.token == work.held.token + 1
     assert taken.session.flow_run_id == FLOW_RUN
-    assert world.told(work, "lease_taken_over") == [{"fencing_token": 2}]
+    (told,) = world.told(work, "lease_taken_over")
+    assert told["fencing_token"] == 2
+    assert (told["taken_from"], told["flow_run"]) == (opening.owner(), FLOW_RUN)
+
+
+def test_a_lease_that_was_given_back_is_not_taken_over(world: World) -> None:
+    """X2"""
+    work = world.opened()
+    opening.give_lease_back(world.services, work)
+    again = opening.take_lease(world.another(), work.workflow, None)
+    assert again is not None and again.held.token == 2
+    assert world.told(work, "lease_taken_over") == []
 
 
 def test_a_lease_that_is_renewed_is_not_taken_over(world: World) -> None:

@@ -4,12 +4,7 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from datetime import UTC, datetime
-from email.message import EmailMessage
-from email.parser import BytesParser
-from email.policy import default
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,67 +13,16 @@ from pydantic import SecretStr, ValidationError
 
 from blocks import smtp
 from blocks.mail import MailServer
-from blocks.mail_message import build_message
-from policies.errors import InvalidInput
-from policies.value import Value
-from tests.cases import case_lines, needs_cases
-from tests.smtp_server import Behaviour, Received, RecordingServer, self_signed
+from tests.handing_over import RECIPIENT, SENDER, Mail, deliver, settings_for, wire
+from tests.smtp_server import Behaviour, RecordingServer, self_signed
 
-SENDER = "desk@placet.test"
-RECIPIENT = "ada@example.com"
-HOSTILE = (
-    *("approval_lookalikes.jsonl", "blns.jsonl", "csv_and_crlf.jsonl"),
-    *("prompt_injection.jsonl", "template_injection.jsonl"),
-    *("trojan_source.jsonl", "xss.jsonl"),
-)
 Certificate: TypeAlias = Callable[[str], ssl.SSLContext]
 
 
-class Mail(Value):
-    """An approved mail."""
-
-    sender: str = SENDER
-    recipient: str = RECIPIENT
-    subject: str = "Your ticket"
-    body: str = "Hello\n"
-
-
-def wire(mail: Mail | None = None) -> bytes:
-    date = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
-    return build_message(mail or Mail(), message_id="<op-1@placet.test>", date=date)
-
-
-def deliver(
-    server: RecordingServer,
-    message: bytes | None = None,
-    *,
-    recipient: str = RECIPIENT,
-    security: smtp.Security = "none",
-    password: str | None = None,
-    timeout_seconds: float = 10,
-) -> smtp.Outcome:
-    settings = smtp.Smtp(
-        host="127.0.0.1",
-        port=server.port,
-        security=security,
-        username=None if password is None else "placet",
-        password=None if password is None else SecretStr(password),
-        timeout_seconds=timeout_seconds,
-    )
-    message = wire() if message is None else message
-    return smtp.send(settings, sender=SENDER, recipient=recipient, message=message)
-
-
-def parsed(mail: Received) -> EmailMessage:
-    message = BytesParser(policy=default).parsebytes(mail.content)
-    assert isinstance(message, EmailMessage)
-    return message
-
-
 @pytest.fixture
-def server() -> Iterator[RecordingServer]:
-    with RecordingServer() as running:
-        yield running
+def server(mail: RecordingServer) -> RecordingServer:
+    """The server to which all here is handed over."""
+    return mail
 
 
 @pytest.fixture
@@ -96,36 +40,27 @@ def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificate:
     return make
 
 
-def test_an_accepted_mail_arrives_with_the_bytes_that_were_built(
-    server: RecordingServer,
-) -> None:
-    assert deliver(server) == smtp.Accepted(code=250, text="2.0.0 taken")
-    assert server.received == [
-        Received(sender=SENDER, recipients=(RECIPIENT,), content=wire())
-    ]
-
-
-def test_a_line_that_is_a_dot_does_not_end_the_mail(server: RecordingServer) -> None:
-    message = b"Subject: dots\r\n\r\n.\r\n..\r\n.end\r\n"
-    deliver(server, message)
-    assert [mail.content for mail in server.received] == [message]
-
-
 @pytest.mark.parametrize(
-    ("behaviour", "code"),
+    ("behaviour", "code", "words"),
     [
-        ("refuse_connection", 554),
-        ("refuse_recipient", 550),
-        ("drop_after_recipient", None),
-        ("try_later", 451),
+        ("refuse_connection", 554, "said no to the connection: 554 no service here"),
+        (
+            "refuse_recipient",
+            550,
+            "said no to the recipient: 550 5.1.1 no such",
+        ),
+        ("drop_after_recipient", None, "ended at the DATA command: Connection unexp"),
+        ("try_later", 451, "said no to the content: 451 4.3.0 try again later"),
     ],
 )
-def test_what_fails_clearly_is_refused_and_nothing_was_taken(
-    server: RecordingServer, behaviour: Behaviour, code: int | None
+def test_what_fails_clearly_is_refused_and_says_where(
+    server: RecordingServer, behaviour: Behaviour, code: int | None, words: str
 ) -> None:
     server.behaviour = behaviour
     outcome = deliver(server)
     assert isinstance(outcome, smtp.Refused) and outcome.code == code
+    told = smtp.in_words(outcome, settings_for(server))
+    assert words in told and told.endswith(". Nothing was sent.")
     assert server.received == []
 
 
@@ -135,6 +70,8 @@ def test_a_connection_lost_before_the_reply_leaves_the_outcome_unknown(
     server.behaviour = "drop_before_reply"
     outcome = deliver(server)
     assert isinstance(outcome, smtp.Unknown) and outcome.code is None
+    told = smtp.in_words(outcome, settings_for(server))
+    assert "Connection unexpectedly closed" in told and "cannot be told" in told
     assert len(server.received) == 1
 
 
@@ -153,7 +90,7 @@ def test_a_clear_no_to_the_content_is_refused(
     server: RecordingServer, code: int
 ) -> None:
     server.last_word = b"%d no" % code
-    assert deliver(server) == smtp.Refused(code=code, text="no")
+    assert deliver(server) == smtp.Refused(step="content", code=code, text="no")
 
 
 def test_a_server_that_never_answers_leaves_the_outcome_unknown(
@@ -187,7 +124,11 @@ def test_no_server_at_all_is_refused() -> None:
         port = closed.getsockname()[1]
     settings = smtp.Smtp(host="127.0.0.1", port=port, security="none")
     outcome = smtp.send(settings, sender=SENDER, recipient=RECIPIENT, message=wire())
-    assert isinstance(outcome, smtp.Refused) and "refused" in outcome.text
+    assert isinstance(outcome, smtp.Refused)
+    assert smtp.in_words(outcome, settings) == (
+        f"No connection to the mail server 127.0.0.1:{port} could be made: "
+        "Connection refused. Nothing was sent."
+    )
 
 
 @pytest.mark.parametrize(
@@ -262,54 +203,6 @@ def test_what_a_server_says_is_kept_short_and_visible(server: RecordingServer) -
     assert outcome.text.isprintable() and len(outcome.text) <= 500
 
 
-@needs_cases
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("field", ["subject", "body"])
-def test_hostile_text_arrives_unchanged_or_not_at_all(
-    server: RecordingServer, name: str, field: str
-) -> None:
-    headers = BytesParser(policy=default).parsebytes(wire()).keys()
-    for text in hostile_texts(name):
-        mail = Mail(**{field: text})
-        received = taken(server, mail)
-        assert [each.recipients for each in received] in ([], [(RECIPIENT,)])
-        for message in map(parsed, received):
-            assert message.keys() == headers
-            assert message["Subject"] == mail.subject
-            assert message.get_content().replace("\r\n", "\n") == mail.body
-
-
-@needs_cases
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("shape", ["{}", "{}@example.com", RECIPIENT + "{}"])
-def test_a_hostile_recipient_adds_nobody(
-    server: RecordingServer, name: str, shape: str
-) -> None:
-    for text in hostile_texts(name):
-        address = shape.replace("{}", text)
-        received = taken(server, Mail(recipient=address))
-        assert [each.recipients for each in received] in ([], [(address,)])
-
-
-@needs_cases
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_recipient_is_refused_even_without_the_builder(
-    server: RecordingServer, name: str
-) -> None:
-    for text in hostile_texts(name):
-        assert isinstance(deliver(server, recipient=text), smtp.Refused)
-    assert server.received == []
-
-
-@needs_cases
-def test_most_hostile_texts_are_mailed_and_not_just_refused(
-    server: RecordingServer,
-) -> None:
-    texts = hostile_texts("prompt_injection.jsonl")
-    mailed = [text for text in texts if taken(server, Mail(body=text))]
-    assert mailed == texts
-
-
 def test_the_block_gives_the_settings_that_send_takes() -> None:
     block = MailServer(
         host="mail.test",
@@ -335,16 +228,3 @@ def test_the_provider_can_be_imported_without_prefect() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "False"
-
-
-def taken(server: RecordingServer, mail: Mail) -> list[Received]:
-    """What the server takes of this mail: nothing when it is refused before."""
-    server.received.clear()
-    with suppress(InvalidInput):
-        deliver(server, wire(mail), recipient=mail.recipient)
-    return list(server.received)
-
-
-def hostile_texts(name: str) -> list[str]:
-    """The texts of one file of real hostile strings, each once."""
-    return list(dict.fromkeys(line["text"] for line in case_lines("hostile", name)))

@@ -63,6 +63,7 @@ DIFFERENCES = (
     ),
     Difference("approver_not_permitted", {"approvers_permitted": False}, AGAIN),
     Difference("frozen", {"frozen": True}, STAYS),
+    Difference("resource_reserved", {"reserved_by": "op-another"}, STAYS),
 )
 ORDER = [rule.code for rule in RULES]
 GRAVITY: tuple[Consequence, ...] = (

@@ -57,6 +57,9 @@ SUBJECTS = (
     .map(lambda parts: "".join(parts).strip()[:200].strip())
     .filter(bool)
 )
+# What relays and mailboxes are known to trim, to wrap, or to take for something else.
+FRAGILE = ("\n", ".", " ", "\t", "From ", "=", "=3D", "é", "\x85", "\x0c", "x" * 70)
+BODIES = st.lists(st.sampled_from(FRAGILE), max_size=60).map("".join)
 
 
 class Mail(Value):
@@ -106,18 +109,63 @@ def test_the_body_that_is_read_is_the_one_that_was_approved(body: str) -> None:
 
 
 @UNHURRIED
-@given(SUBJECTS, st.text(max_size=300).map(lambda text: text.replace("\r", "\n")))
+@given(SUBJECTS, BODIES | st.text(max_size=300).map(lambda t: t.replace("\r", "\n")))
 def test_every_line_is_short_ascii_and_ends_in_crlf(subject: str, body: str) -> None:
     raw = wire(Mail(subject=subject, body=body))
-    lines = raw.split(b"\r\n")
+    head, _, content = raw.partition(b"\r\n\r\n")
     assert raw.isascii() and b"\n" not in raw.replace(b"\r\n", b"")
-    assert max(map(len, lines)) <= 78
+    assert max(map(len, head.split(b"\r\n"))) <= 78
+    limit = 998 if b"Encoding: 7bit" in head else 76
+    assert max(map(len, content.split(b"\r\n"))) <= limit
 
 
 @pytest.mark.parametrize("ending", ["", "\n", "\n\n", " ", "\n.", "\n.\n", "\t\n "])
-def test_the_end_of_the_body_is_neither_trimmed_nor_completed(ending: str) -> None:
-    content = parsed(wire(Mail(body=f"From here\n.{ending}"))).get_content()
-    assert content.replace("\r\n", "\n") == f"From here\n.{ending}"
+@pytest.mark.parametrize("start", ["From here\n.", "Grüße\n.", "日本語\n."])
+def test_the_end_of_the_body_is_neither_trimmed_nor_completed(
+    start: str, ending: str
+) -> None:
+    content = parsed(wire(Mail(body=start + ending))).get_content()
+    assert content.replace("\r\n", "\n") == start + ending
+
+
+@pytest.mark.parametrize(
+    "body", ["Hello Ada,\n\n\torder = 17\n\n", f"{'x' * 998}\n", "a  b\n"]
+)
+def test_a_plain_mail_goes_as_it_was_approved(body: str) -> None:
+    raw = wire(Mail(body=body))
+    assert parsed(raw)["Content-Transfer-Encoding"] == "7bit"
+    assert raw.endswith(b"\r\n\r\n" + body.replace("\n", "\r\n").encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        ("no line end", b"no line end=\r\n"),
+        ("a blank \nb\t\n", b"a blank=20\r\nb=09\r\n"),
+        ("From here\n", b"=46rom here\r\n"),
+        ("one\n.\n.two\n", b"one\r\n=2E\r\n=2Etwo\r\n"),
+        ("order = caf\u00e9, and an \x1b\n", b"order =3D caf=C3=A9, and an =1B\r\n"),
+        (f"{'x' * 72}.5{'y' * 930}\n", b"x" * 72 + b"=\r\n=2E5" + b"y" * 70 + b"=\r\n"),
+    ],
+)
+def test_what_mail_software_could_change_is_quoted(body: str, sent: bytes) -> None:
+    raw = wire(Mail(body=body))
+    assert parsed(raw)["Content-Transfer-Encoding"] == "quoted-printable"
+    assert raw.partition(b"\r\n\r\n")[2].startswith(sent)
+
+
+def test_a_text_that_is_mostly_not_ascii_goes_as_base64() -> None:
+    message = parsed(wire(Mail(body="お問い合わせありがとうございます。\n")))
+    assert message["Content-Transfer-Encoding"] == "base64"
+
+
+@UNHURRIED
+@given(BODIES)
+def test_no_line_on_the_wire_is_one_that_mail_software_changes(body: str) -> None:
+    raw = wire(Mail(body=body))
+    assert parsed(raw).get_payload(decode=True) == body.replace("\n", "\r\n").encode()
+    for line in raw.partition(b"\r\n\r\n")[2].split(b"\r\n"):
+        assert not line.startswith((b".", b"From ")) and line == line.rstrip()
 
 
 def test_a_plain_subject_can_be_read_on_the_wire() -> None:

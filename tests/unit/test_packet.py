@@ -85,6 +85,13 @@ def test_a_packet_is_read_in_one_order() -> None:
     ]
 
 
+def test_what_was_judged_is_called_as_the_command_calls_it() -> None:
+    """`placet decide … --version 2 --snapshot DIGEST` takes what stands here."""
+    item = packet_item()
+    told = as_markdown(packet(item))
+    assert f"- **Version** `v2`\n- **Snapshot** `{short(item.snapshot)}`" in told
+
+
 def test_many_items_have_numbers_that_match_the_form() -> None:
     items: list[PacketItem] = [packet_item(item=f"it-{n}") for n in range(12)]
     assert "12. Send a reply (medium risk)" in headings(as_markdown(packet(*items)))

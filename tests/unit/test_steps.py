@@ -1,5 +1,6 @@
 """What is permitted next: the loop's rules, on a small domain and on a real one."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ from policies.steps import permitted
 from policies.support_email.adapter import SupportEmail
 from tests.unit.sessions import OPTIONAL, PLAN, TOPIC, Small, adapters, item, views
 from tests.unit.values import unhurried, view
+
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 READY: tuple[Step, ...] = ("validate_request", "collect_context")
 PLANNED: tuple[Step, ...] = (*READY, "prepare_agent_work")
@@ -242,13 +245,29 @@ def test_an_item_that_was_held_and_then_withdrawn_is_asked_again() -> None:
     assert isinstance(decision, RequestApproval)
 
 
-@pytest.mark.parametrize("state", [State.RESUME_UNKNOWN, State.RETRY_READY])
-def test_what_others_must_settle_is_waited_for_and_never_called_rejected(
+def test_an_unknown_resume_is_waited_for_and_never_called_rejected() -> None:
+    """X7"""
+    unknown = item(State.RESUME_UNKNOWN)
+    decision = first(REVIEWED, unknown, item(State.REJECTED, name="it-2"))
+    assert decision == Wait(reasons=("item it-1 is resume_unknown",))
+
+
+def test_what_did_not_happen_is_tried_again() -> None:
+    """X5"""
+    decision = first(REVIEWED, item(State.RETRY_READY))
+    assert isinstance(decision, CallTool)
+    assert (decision.tool, decision.item) == ("execute_action", "it-1")
+
+
+@pytest.mark.parametrize("state", [State.EXECUTION_CLAIMED, State.RETRY_READY])
+def test_an_operation_in_other_hands_or_not_due_is_waited_for_until_then(
     state: State,
 ) -> None:
-    """X5, X7: an unknown resume and a due retry are no ends."""
-    decision = first(REVIEWED, item(state), item(State.REJECTED, name="it-2"))
-    assert decision == Wait(reasons=(f"item it-1 is {state.value}",))
+    """X2, X5"""
+    busy = item(state).model_copy(update={"busy_until": LATER})
+    decision = first(REVIEWED, busy)
+    assert isinstance(decision, Wait) and decision.until == LATER
+    assert isinstance(first(REVIEWED, busy, item(State.GRAPH_RESUMED)), CallTool)
 
 
 # Ends

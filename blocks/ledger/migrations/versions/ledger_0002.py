@@ -36,9 +36,6 @@ def _extend_claims() -> None:
     op.execute(
         "UPDATE execution_claims SET attempts = 1 WHERE dispatched_at IS NOT NULL"
     )
-    with op.batch_alter_table("execution_claims") as claims:
-        for count in ("attempts", "lookups"):
-            claims.alter_column(count, server_default=None)
 
 
 def _extend_executions() -> None:

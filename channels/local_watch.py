@@ -1,0 +1,92 @@
+"""What a request that is carried here waits for, told while it waits."""
+
+import threading
+from types import TracebackType
+from typing import Any, Self
+
+from blocks.ledger import items, questions, sessions
+from channels import output
+from channels.local_server import flow_run_url
+from channels.service import Service
+from policies import lifecycle
+from policies.errors import NotFound, PlacetError
+
+_LOOK_EVERY = 0.5
+
+
+class LocalWatch:
+    """Tells on standard error, from a thread, each time something new is asked.
+
+    `api_url` is the Prefect server's, in whose UI the form stands.
+    """
+
+    def __init__(self, service: Service, workflow: str, api_url: str) -> None:
+        self._service = service
+        self._workflow = workflow
+        self._api_url = api_url
+        self._told = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_LOOK_EVERY):
+            try:
+                self._look()
+            except PlacetError:
+                # The run itself tells what is wrong with the ledger.
+                continue
+
+    def _look(self) -> None:
+        with self._service.services.ledger.read() as tx:
+            try:
+                session = sessions.load(tx, self._workflow)
+            except NotFound:
+                return
+            rows = items.of_workflow(tx, self._workflow)
+            asked = questions.pending(tx, self._workflow)
+        interrupt = session.pending.interrupt if session.pending else self._told
+        if interrupt == self._told:
+            return
+        self._told = interrupt
+        output.warn(f"{self._workflow} waits for a person:")
+        for item in rows:
+            if item.state in lifecycle.OPEN:
+                self._tell(f"{item.id}  {item.summary} ({item.risk_level} risk)")
+                self._tell(f"  placet review {item.id} --as YOU")
+        for question in asked:
+            self._tell(f"{question.id}  {question.question}")
+            answer = f"placet answer {self._workflow} {question.id} VALUE --as YOU"
+            self._tell(f"  {answer}")
+        page = self._api_url.removesuffix("/api")
+        run = session.flow_run_id or ""
+        self._tell(f"or Prefect's form: {flow_run_url(page, run, 'new')}")
+
+    def _tell(self, line: str) -> None:
+        output.warn(f"  {line}")
+
+
+def how_to_go_on(status: dict[str, Any]) -> list[str]:
+    """What a request that is no longer carried here is, and what to do."""
+    workflow, word = status["workflow_id"], status["status"]
+    if word not in ("running", "waiting"):
+        return [f"{workflow} is {word}."]
+    waits = [f"{item['item']} ({item['state']})" for item in status["items"]]
+    waits += [str(question["id"]) for question in status["questions"]]
+    about = f": {', '.join(waits)}" if waits else ""
+    return [
+        f"{workflow} is {word}{about}.",
+        f"Nothing is lost. Go on with: placet resume {workflow}",
+    ]
