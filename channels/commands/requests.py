@@ -35,6 +35,8 @@ def submit(
 
     Parameters
     ----------
+    domain
+        A registered domain's name, such as `support_email`.
     request
         A JSON file with the domain's request.
     request_id
@@ -56,7 +58,13 @@ def submit(
 
 
 def status(workflow: str, *, json: JsonFlag = False) -> None:
-    """Where a request is and what it waits for."""
+    """Where a request is and what it waits for.
+
+    Parameters
+    ----------
+    workflow
+        The request's workflow id.
+    """
     found = service().status(workflow)
     if json:
         output.document(found)
@@ -85,6 +93,11 @@ def resume(workflow: str, *, json: JsonFlag = False) -> int:
 
     With a deployment its run is scheduled again; otherwise it is carried on here until
     it ends.
+
+    Parameters
+    ----------
+    workflow
+        The request's workflow id.
     """
     serving = service()
     unbegun = serving.not_begun(workflow)
