@@ -9,7 +9,7 @@ from blocks.ledger.database import Transaction
 from blocks.ledger.tables import ExecutionClaim, Item, PayloadVersion
 from policies.errors import NotFound
 
-# As it stands in a mail's source.
+# As it stands in the source of what was sent.
 _HEADER = re.compile(r"message-id\s*:", re.IGNORECASE)
 
 

@@ -35,7 +35,7 @@ def load(
     Parameters
     ----------
     domain
-        A registered domain's name, such as `support_email`.
+        The name of a registered domain.
     file
         A JSON file with the domain's records.
     """

@@ -36,7 +36,7 @@ def submit(
     Parameters
     ----------
     domain
-        A registered domain's name, such as `support_email`.
+        The name of a registered domain.
     request
         A JSON file with the domain's request.
     request_id
@@ -151,7 +151,7 @@ def _submit_here(
             def started(run: str) -> None:
                 nonlocal workflow
                 workflow = sessions.workflow_id(request_id or run)
-                _tell_started(workflow, run, json)
+                _tell_started(serving, workflow, run, json)
                 parts.enter_context(LocalWatch(serving, workflow, api_url))
 
             message, failed = run_here(domain, request, request_id, started)
@@ -163,9 +163,15 @@ def _submit_here(
     return 1 if failed else 0
 
 
-def _tell_started(workflow: str, run: str, json: bool) -> None:
+def _tell_started(serving: Service, workflow: str, run: str, json: bool) -> None:
+    started = Submitted(
+        workflow_id=workflow,
+        flow_run_id=run,
+        status=serving.status_word(workflow),
+        restarted_after=None,
+    )
     if json:
-        output.document({"workflow_id": workflow, "flow_run_id": run})
+        output.document(started)
     else:
         _tell_ids(workflow, run)
 
