@@ -212,8 +212,9 @@ def _put_customer(tx: Transaction, record: CustomerRecord) -> Became:
 
 
 def _put_ticket(tx: Transaction, record: TicketRecord) -> Became:
-    _check_from(tx, record)
     row = {**record.model_dump(), "version": 1}
+    if tx.one(select(Ticket.id).where(Ticket.id == record.id)) is None:
+        _check_from(tx, record)
     if tx.inserted(Ticket, row):
         return "new"
     present = ticket(tx, record.tenant, record.id)
