@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from policies import canonical
-from policies.errors import Conflict, NotFound, Unavailable
+from policies.errors import Conflict, Misconfigured, NotFound, Unavailable
 from policies.value import Value
 
 Kind: TypeAlias = Literal[
@@ -91,7 +91,10 @@ class ArtifactStore:
         if self._fs is None:
             import fsspec
 
-            self._fs, self._root = fsspec.core.url_to_fs(self.url)
+            try:
+                self._fs, self._root = fsspec.core.url_to_fs(self.url)
+            except (ValueError, ImportError) as error:
+                raise self._misconfigured(error) from error
         return self._fs
 
     def _path(self, ref: str) -> str:
@@ -121,6 +124,14 @@ class ArtifactStore:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+
+    def _misconfigured(self, error: Exception) -> Misconfigured:
+        """A scheme that fsspec does not know, or whose package is not installed."""
+        told = " ".join(str(error).split()).rstrip(".")
+        return Misconfigured(
+            f"PLACET_ARTIFACTS ({self.url}) cannot be used: {told}.",
+            hint="Use a folder or a URL of an installed fsspec file system.",
+        )
 
     def _unavailable(self, error: OSError) -> Unavailable:
         return Unavailable(

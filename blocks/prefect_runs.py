@@ -110,12 +110,12 @@ def read_run(flow_run_id: str) -> FlowRun | None:
             return None
 
 
-def wake(flow_run_id: str, *, carried: bool) -> Woken:
+def wake(flow_run_id: str, *, live: bool) -> Woken:
     """Wake a run that waits, without a form's answer: it reads the ledger itself.
 
-    Running while its pause is hot, Scheduled when it is suspended. `carried` says
-    whether a process holds the request or the run is suspended: Prefect does not notice
-    that the process of a paused run has died.
+    Running while its pause is hot, Scheduled when it is suspended. `live` says whether
+    a process holds the request: Prefect does not notice that the process of a run has
+    died, be it paused or, after a suspension, Running again.
     """
     try:
         with _client() as client:
@@ -123,7 +123,7 @@ def wake(flow_run_id: str, *, carried: bool) -> Woken:
             name = state.name if state else "gone"
             if state is not None and state.is_paused():
                 name = _unpause(client, flow_run_id, state)
-            word = _what_became(state, carried)
+            word = _what_became(state, live)
             told = "no process works on it any more; " if word == "dead" else ""
             return Woken(state=word, detail=f"{told}the run is {name}")
     except PlacetError as error:
@@ -171,19 +171,25 @@ def _in_one_line(message: str) -> str:
     return " ".join(lines)
 
 
-def _what_became(state: Any, carried: bool) -> WokenState:
+def _what_became(state: Any, live: bool) -> WokenState:
     if state is None or state.is_final():
         return "dead"
-    if not (carried or state.is_scheduled() or state.is_pending()):
+    # A worker makes these a process; any other state needs one that is there.
+    waits_for_worker = state.is_scheduled() or state.is_pending() or _suspended(state)
+    if not (live or waits_for_worker):
         return "dead"
     return "woken" if state.is_paused() else "not waiting"
+
+
+def _suspended(state: Any) -> bool:
+    return bool(state.is_paused() and state.name == "Suspended")
 
 
 def _unpause(client: Any, flow_run_id: str, state: Any) -> str:
     """The name of the state after it."""
     from prefect.states import Running, Scheduled
 
-    suspended = state.name == "Suspended"
+    suspended = _suspended(state)
     wanted: Any = Scheduled(name="Resuming") if suspended else Running()
     client.set_flow_run_state(UUID(flow_run_id), wanted, force=not suspended)
     return _state_name(client, flow_run_id)

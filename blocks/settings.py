@@ -1,5 +1,6 @@
 """What a process is told from outside: environment variables, then `.env`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -9,7 +10,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import DraftingSettings, WorkflowModelSettings
 from policies.errors import Misconfigured
+from policies.problems import problems_of
 
+PREFIX = "PLACET_"
 _CHECKOUT = Path(__file__).parent.parent
 # An installed wheel has no checkout around it; then the place where the command is
 # run is the project.
@@ -23,7 +26,7 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="PLACET_",
+        env_prefix=PREFIX,
         env_file=(ROOT / ".env", ".env"),
         env_nested_delimiter="__",
         extra="ignore",
@@ -70,9 +73,12 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = "PLACET_" + "__".join(str(part) for part in first["loc"]).upper()
-        raise Misconfigured(f"{name} is not valid: {first['msg']}.") from error
+        found = "; ".join(problems_of(error, "the settings", _variable))
+        raise Misconfigured(f"{found}.") from error
+
+
+def _variable(parts: Sequence[str]) -> str:
+    return PREFIX + "__".join(parts).upper()
 
 
 def _anchored(url: str) -> str:

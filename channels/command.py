@@ -11,7 +11,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
-from channels import output
+from channels import output, usage
 from policies.errors import InvalidInput, PlacetError
 
 _COMMANDS = "channels.commands"
@@ -86,7 +86,7 @@ def run(tokens: list[str]) -> int:
     try:
         result = app(tokens, result_action="return_value")
     except CycloptsError as error:
-        return output.fail(_misused(error), as_json)
+        return output.fail(usage.misused(app, error), as_json)
     except PlacetError as error:
         return output.fail(error, as_json)
     except KeyboardInterrupt:
@@ -104,11 +104,6 @@ def run(tokens: list[str]) -> int:
 
 def _is_text(token: str) -> bool:
     return all(sign.isprintable() or sign in "\t\r\n" for sign in token)
-
-
-def _misused(error: CycloptsError) -> PlacetError:
-    words = " ".join(("placet", *(error.command_chain or ())))
-    return InvalidInput(str(error), code="usage", hint=f"`{words} --help` tells more.")
 
 
 def _unexpected(error: Exception) -> PlacetError:

@@ -10,7 +10,7 @@ from blocks.settings import load_settings
 from blocks.support_email import store
 from channels.demo_home import TENANT, Asked, DemoHome, Identity
 from channels.demo_mailbox import Mailbox
-from channels.demo_result import Ending, ending_of, tell
+from channels.demo_result import Ending, decision_of, ending_of, tell
 from channels.demo_run import DemoRun
 from channels.demo_screen import Screen, near
 from channels.demo_script import Answer, decide_by_script
@@ -90,7 +90,7 @@ class Demo:
             run.wait(lambda: run.is_closed() or run.is_asking())
             scene = None if run.is_closed() else run.scene()
             if scene is None:
-                step.says = "nothing more had to be asked"
+                step.says = f"nothing is asked: the request is {run.status()}"
             elif scene.items:
                 step.says = "made; the run waits for a person"
             else:
@@ -102,10 +102,10 @@ class Demo:
         with self._screen.step("Decision", meanwhile) as step:
             if self._answers is not None:
                 decide_by_script(self._answers, run, service, identity)
-                step.says = f"{self._answers}, by script"
             else:
                 Watch(run, service, identity, self._screen).until_closed()
-                step.says = "made and carried out"
+            by = ", by script" if self._answers else ""
+            step.says = f"{decision_of(run.status())}{by}"
 
     def _say_how_to_go_on(self, asked: Asked) -> None:
         self._screen.say()

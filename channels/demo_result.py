@@ -1,7 +1,8 @@
 """How the demo's request ended: what was sent, whether it is what was approved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from channels.demo_mailbox import Mailbox
@@ -10,6 +11,18 @@ from channels.service import Service
 from policies import canonical
 from policies.errors import PlacetError
 from policies.value import Json, Value
+
+_ENDS: Mapping[str, str] = MappingProxyType(
+    {
+        "completed": "made and carried out",
+        "rejected": "made: rejected, nothing was to be carried out",
+        "blocked": "none that could be carried out: the request was blocked",
+        "expired": "none that could be carried out in time: the request has expired",
+        "cancelled": "none that counts: the request was cancelled",
+        "failed": "made, but carrying it out has failed",
+        "unknown": "made; whether it was carried out is not known",
+    }
+)
 
 
 class SentMail(Value):
@@ -45,7 +58,9 @@ def ending_of(service: Service, workflow: str, mailbox: Mailbox) -> Ending:
         for execution in item["executions"]
         if execution["outcome"] == "executed"
     )
-    approved = {mail.message_id for mail in sent}
+    executions = [done for item in path["items"] for done in item["executions"]]
+    may_be_there = [e for e in executions if e["outcome"] in ("executed", "unknown")]
+    approved = {done["provider_ref"] for done in may_be_there}
     for mail in mailbox.received:
         if mail.message_id not in approved:
             raise _wrong(f"{mail.message_id} was sent without an approval")
@@ -59,11 +74,19 @@ def ending_of(service: Service, workflow: str, mailbox: Mailbox) -> Ending:
     )
 
 
+def decision_of(status: str) -> str:
+    """What became of the decision of a request that has ended so."""
+    return _ENDS[status]
+
+
 def tell(ending: Ending, screen: Screen, service: Service, outbox: Path) -> None:
     """Print the sent messages and their path, or why nothing was sent."""
-    if not ending.sent:
+    if ending.status != "completed":
         screen.say(f"The request is {ending.status}: {'; '.join(ending.closing)}.")
-        screen.say("Nothing was sent.", "bold")
+    if not ending.sent:
+        unknown = "Whether anything was sent is not known."
+        words = unknown if ending.status == "unknown" else "Nothing was sent."
+        screen.say(words, "bold")
     for mail in ending.sent:
         screen.quote(
             f"Sent: version {mail.version}, exactly as approved",

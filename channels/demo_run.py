@@ -118,6 +118,11 @@ class DemoRun:
             hint=f"All of it is in {self.log}.",
         )
 
+    def status(self) -> str:
+        """The request's status."""
+        session = self.session()
+        return "not begun" if session is None else session.status
+
     def is_closed(self) -> bool:
         """Whether the request has ended."""
         session = self.session()

@@ -22,7 +22,6 @@ from blocks.ledger import (
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.people import Proof, Secrets
-from blocks.ledger.rounds import last_pause
 from blocks.ledger.sessions import Session
 from blocks.prefect_runs import FlowRun, Woken
 from channels import refusals, whereabouts
@@ -311,14 +310,12 @@ class Service:
         """Have the run that waits for this request look at the ledger."""
         with self.services.ledger.read() as tx:
             session = sessions.load(tx, workflow)
-            pause = last_pause(tx, workflow)
             live = session.lease_until is not None and session.lease_until > tx.now
         if session.flow_run_id is None or not session.is_open:
             return Woken(state="not waiting", detail=f"the request is {session.status}")
         if not session.deployed:
             use_running_server(self.services.settings)
-        suspended = pause is not None and pause.kind == "suspended"
-        return prefect_runs.wake(session.flow_run_id, carried=live or suspended)
+        return prefect_runs.wake(session.flow_run_id, live=live)
 
     def _hand_in(self, handed: HandedIn) -> Decided:
         outcome = self.services.desk.hand_in(handed)

@@ -1,9 +1,10 @@
 """What a business domain tells the loop: the port that every adapter implements."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Protocol
 
-from pydantic import BaseModel, StringConstraints
+from pydantic import AfterValidator, BaseModel
 
 from policies import canonical
 from policies.interaction import Interaction
@@ -12,7 +13,19 @@ from policies.state import RequestState, View
 from policies.tool import RiskTraits, ToolSpec
 from policies.value import Value
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
+
+
+def _check_name(name: str) -> str:
+    if _NAME.fullmatch(name):
+        return name
+    raise ValueError(
+        "must begin with a letter or digit and hold only letters, digits and . _ @ -, "
+        "100 at most"
+    )
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
 
 
 class BaseRequest(Value):

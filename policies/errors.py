@@ -30,7 +30,9 @@ class PlacetError(Exception):
         hint: str | None = None,
         **facts: Any,
     ) -> None:
-        self.message = message or (type(self).__doc__ or "").strip()
+        said = message or (type(self).__doc__ or "").strip()
+        # A hint is a sentence of its own; what is quoted before it may be none.
+        self.message = f"{said}." if hint and said[-1:].isalnum() else said
         self.hint = hint
         self.facts = facts
         if code is not None:

@@ -70,6 +70,11 @@ class Form(Value):
         """Whether this is the second form of an edit."""
         return any(item.editing for item in self.items)
 
+    @property
+    def offers_edits(self) -> bool:
+        """Whether `edit …` can be chosen, which leads to the second form."""
+        return not self.editing and any(item.editable for item in self.items)
+
 
 class Submission(Value):
     """What a form's answer says, before it is judged."""
@@ -149,16 +154,11 @@ def read_answer(form: Form, values: dict[str, Json]) -> Submission:
     verdicts = [_verdict(item, values) for item in form.items]
     said = [v for v in verdicts if v is not None]
     wanted = [v.item for v in said if v.verdict == "edit" and not form.editing]
-    answers = {
-        question.id: _text(values, answer_name(question))
-        for question in form.questions
-        if _text(values, answer_name(question)).strip()
-    }
     return Submission(
         reviewer=_text(values, "reviewer").strip(),
         code=_text(values, "code").strip(),
         verdicts=tuple(v for v in said if v.item not in wanted),
-        answers=answers,
+        answers=_answers(form, values),
         outdated=any(
             _text(values, verdict_name(item)) not in ("", *item.choices)
             for item in form.items
@@ -166,6 +166,17 @@ def read_answer(form: Form, values: dict[str, Json]) -> Submission:
         wants_to_edit=wanted[0] if wanted else None,
         other_edits=len(wanted) > 1,
     )
+
+
+def _answers(form: Form, values: dict[str, Json]) -> dict[str, str]:
+    """What was answered.
+
+    A form of optional questions alone that is sent with one left blank says that
+    nothing is given; beside a verdict or a required answer, blank means not yet.
+    """
+    said = {q: _text(values, answer_name(q)) for q in form.questions}
+    ends = not form.items and all(said[q].strip() for q in said if q.required)
+    return {q.id: text for q, text in said.items() if text.strip() or ends}
 
 
 def _verdict(item: FormItem, values: dict[str, Json]) -> ItemVerdict | None:

@@ -58,13 +58,11 @@ class NotAccepted(Value):
 def judge_answer(
     asked: Interaction, value: str | None
 ) -> Accepted | NotAccepted | None:
-    """Judge what a person answered; None where an optional question was left open."""
-    text = (value or "").strip()
-    if not any(c.isprintable() and not c.isspace() for c in text):
-        text = ""
+    """Judge what a person answered; None where nothing is given, which ends it too."""
+    text = words(value or "")
     if asked.type in MINTS_APPROVAL:
         return NotAccepted(reason=f"{asked.id} is decided by a verdict, not an answer")
-    if not text:
+    if text is None:
         return NotAccepted(reason="an answer is required") if asked.required else None
     if len(text) > MAX_ANSWER:
         return NotAccepted(reason=f"the answer is longer than {MAX_ANSWER} characters")
@@ -74,6 +72,12 @@ def judge_answer(
     if allowed and text not in allowed:
         return NotAccepted(reason=f"{text[:80]!r} is not one of: {', '.join(allowed)}")
     return Accepted(value=text)
+
+
+def words(value: str) -> str | None:
+    """What an answer says, without blanks around it; None where nothing can be read."""
+    text = value.strip()
+    return text if any(c.isprintable() and not c.isspace() for c in text) else None
 
 
 def lapses_at(asked: Interaction, asked_at: datetime) -> datetime | None:

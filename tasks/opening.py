@@ -14,6 +14,7 @@ from blocks.ledger.sessions import Opening, Session
 from policies import canonical
 from policies.adapter import BaseRequest
 from policies.errors import InvalidInput
+from policies.problems import problems_of
 from policies.value import Json
 from tasks import work as working
 from tasks.domains import find_domain
@@ -42,7 +43,10 @@ def read_request(domain: str, request: object) -> BaseRequest:
     try:
         return adapter.request_model.model_validate(plain)
     except ValidationError as error:
-        raise InvalidInput(_problems(domain, error), code="invalid_request") from error
+        found = "; ".join(problems_of(error, "the request"))
+        raise InvalidInput(
+            f"This is no request for {domain}: {found}.", code="invalid_request"
+        ) from error
 
 
 def open_session(
@@ -121,11 +125,3 @@ def owner() -> str:
 def tools_of(services: Services, domain: str) -> Any:
     """The module that runs a domain's tools; imported only by whoever runs them."""
     return importlib.import_module(services.domains[domain].tools)
-
-
-def _problems(domain: str, error: ValidationError) -> str:
-    found = (
-        f"{'.'.join(str(part) for part in row['loc']) or 'request'}: {row['msg']}"
-        for row in error.errors(include_url=False, include_input=False)
-    )
-    return f"This is no request for {domain}: {'; '.join(found)}."

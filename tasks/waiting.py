@@ -80,8 +80,9 @@ def take_answer(
 ) -> Work:
     """Hand in a form's answer; if it is not taken, the next form says why.
 
-    To choose `edit …` in the first form decides nothing and spends no code: the next
-    form has the fields.
+    To choose `edit …` in the first form decides nothing and needs no code: the next
+    form has the fields. What was sent without any code is nobody's attempt: it is asked
+    again, and never counted as a wrong code.
     """
     said = forms.read_answer(form, values)
     notice, kept = "", None
@@ -92,17 +93,27 @@ def take_answer(
         if form.editing and not said.verdicts:
             # The edit was given up: back to the first form.
             return _show_next(services, work, "", None)
-        outcome = services.desk.hand_in(_handed(work, said))
-        if isinstance(outcome, NotTaken):
-            if any(r.code in _MOVED for r in outcome.refusals):
-                work = refresh_items(services, work)
-            notice = "\n".join(_words(form, r) for r in outcome.refusals)
-            kept = form.items[0].item if form.editing else None
+        work, notice = _hand_in(services, work, form, said)
+        kept = form.items[0].item if form.editing and notice else None
     if said.other_edits:
         notice = (
             f"{notice}\nOne edit at a time: choose the next one after this.".strip()
         )
     return _show_next(services, work, notice, said.wants_to_edit or kept)
+
+
+def _hand_in(
+    services: Services, work: Work, form: Form, said: forms.Submission
+) -> tuple[Work, str]:
+    """Hand in what was said; where it is not taken, why."""
+    if not said.code:
+        return work, "a one-time code is needed, and none was given"
+    outcome = services.desk.hand_in(_handed(work, said))
+    if not isinstance(outcome, NotTaken):
+        return work, ""
+    if any(r.code in _MOVED for r in outcome.refusals):
+        work = refresh_items(services, work)
+    return work, "\n".join(_words(form, r) for r in outcome.refusals)
 
 
 def _handed(work: Work, said: forms.Submission) -> HandedIn:

@@ -3,6 +3,8 @@
 `examine` and `prepare` need no transaction; `bind` takes the snapshot inside one.
 """
 
+from difflib import get_close_matches
+
 from pydantic import BaseModel, ValidationError
 
 from blocks.artifacts import ArtifactStore, StoredArtifact, describe
@@ -16,6 +18,7 @@ from policies.adapter import Adapter, Target
 from policies.errors import Conflict, InvalidInput
 from policies.intent import EffectiveIntent, PayloadRef
 from policies.policy import Policy
+from policies.problems import problems_of
 from policies.risk import Risk
 from policies.snapshot import EvidenceRef
 from policies.tool import ToolSpec
@@ -147,28 +150,29 @@ def apply_edit(
     foreign = sorted(set(edit) - set(tool.editable))
     if foreign:
         raise InvalidInput(
-            f"{', '.join(foreign)} cannot be edited: that would be another action.",
+            " ".join(_not_editable(tool, name) for name in foreign),
             code="invalid_edit",
             hint=f"Editable: {', '.join(tool.editable)}.",
         )
     try:
         changed = tool.input_model.model_validate({**present, **edit})
     except ValidationError as error:
-        raise InvalidInput(_problems(error), code="invalid_edit") from error
+        found = "; ".join(problems_of(error, "the input"))
+        raise InvalidInput(f"{found}.", code="invalid_edit") from error
     if changed.model_dump(mode="json") == present:
         raise InvalidInput("The edit changes nothing.", code="invalid_edit")
     return changed
+
+
+def _not_editable(tool: ToolSpec, name: str) -> str:
+    if name in tool.input_model.model_fields:
+        return f"{name} cannot be edited: that would be another action."
+    near = get_close_matches(name, tool.editable, 1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return f"There is no field {name!r}.{meant}"
 
 
 def record_artifact(tx: Transaction, artifact: StoredArtifact) -> None:
     """Note a stored artifact in the ledger; the same one once."""
     row = {**artifact.model_dump(), "version": 1, "made_at": tx.now}
     tx.inserted(Artifact, row)
-
-
-def _problems(error: ValidationError) -> str:
-    found = (
-        f"{'.'.join(str(part) for part in row['loc']) or 'the input'}: {row['msg']}"
-        for row in error.errors(include_url=False, include_input=False)
-    )
-    return "; ".join(found)

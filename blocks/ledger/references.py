@@ -10,7 +10,7 @@ from blocks.ledger.effect_tables import Execution, ExecutionClaim
 from blocks.ledger.tables import Item, PayloadVersion
 from policies.errors import NotFound
 
-# As it stands in a mail's source.
+# As it stands in the source of what was sent.
 _HEADER = re.compile(r"message-id\s*:", re.IGNORECASE)
 
 

@@ -21,6 +21,8 @@ def show(
 
     Parameters
     ----------
+    file
+        A file with strict JSON.
     digest
         Print the payload hash of those bytes instead.
     """

@@ -19,6 +19,10 @@ from tasks.services import load_services
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", help="One JSON document on stdout.")
 ]
+Admin: TypeAlias = Annotated[
+    str | None,
+    Parameter(name="--as", help="The admin who does this; token in PLACET_TOKEN."),
+]
 As: TypeAlias = Annotated[
     str, Parameter(name="--as", help="Your reviewer id; your token is PLACET_TOKEN.")
 ]

@@ -19,6 +19,7 @@ from policies.interaction import Interaction
 from policies.lifecycle import State
 from policies.plan import ItemVerdict, PlanReviewResult
 from policies.policy import RiskLevel
+from policies.problems import problems_of
 from policies.value import Json
 
 
@@ -138,6 +139,10 @@ def decide(
 
     Parameters
     ----------
+    item
+        The item's id, as `placet queue` lists it.
+    verdict
+        What you say; an edit makes a new version that waits for a verdict again.
     version
         The version that you judged.
     snapshot
@@ -147,6 +152,12 @@ def decide(
     edit
         A JSON file with the fields to change, for `edit`.
     """
+    if verdict == "edit" and edit is None:
+        raise InvalidInput(
+            "An edit needs the fields to change.",
+            code="edit_missing",
+            hint="Give them by --edit FILE: a JSON object with a new value for each.",
+        )
     said = ItemVerdict(
         item=item,
         verdict=verdict,
@@ -165,15 +176,16 @@ def decide_plan(
 
     Parameters
     ----------
+    workflow
+        The request's workflow id.
     review
         A JSON file: {"verdicts": [{"item", "verdict", "version", "snapshot", …}]}.
     """
     try:
         result = PlanReviewResult.model_validate(read_json_file(review))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(f"{review}: {place}: {first['msg']}.") from error
+        found = "; ".join(problems_of(error, "the review"))
+        raise InvalidInput(f"{review}: {found}.") from error
     serving = service()
     _tell(serving.decide_plan(workflow, reviewer, token(), result, TERMINAL), json)
 
@@ -181,7 +193,17 @@ def decide_plan(
 def answer(
     workflow: str, interaction: str, value: str, *, reviewer: As, json: JsonFlag = False
 ) -> None:
-    """Answer a question that a request has put."""
+    """Answer a question that a request has put.
+
+    Parameters
+    ----------
+    workflow
+        The request's workflow id.
+    interaction
+        The question's id, as `placet queue` lists it.
+    value
+        The answer; where there are options, the value of one.
+    """
     serving = service()
     done = serving.answer(workflow, interaction, value, reviewer, token(), TERMINAL)
     _tell(done, json)
@@ -190,8 +212,9 @@ def answer(
 def _snapshot(text: str) -> str:
     if len(text) < 8:
         raise InvalidInput(
-            "A snapshot is given by at least its first 8 characters.",
+            "A snapshot is given whole, or by its first 8 characters.",
             code="invalid_snapshot",
+            hint="`placet show` tells it.",
         )
     return text
 

@@ -1,14 +1,11 @@
 """`placet db` and `placet load`: the ledger's database and a domain's records."""
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from blocks.ledger.database import HEADS, open_ledger
 from blocks.settings import load_settings
 from channels import output
-from channels.commands.common import JsonFlag, actor, read_json_file, service
+from channels.commands.common import Admin, JsonFlag, actor, read_json_file, service
 
 
 def upgrade(*, json: JsonFlag = False) -> None:
@@ -30,7 +27,7 @@ def load(
     domain: str,
     file: Path,
     *,
-    admin: Annotated[str | None, Parameter(name="--as")] = None,
+    admin: Admin = None,
     json: JsonFlag = False,
 ) -> None:
     """Put a domain's records into its tables; the same records again change nothing.
@@ -38,7 +35,7 @@ def load(
     Parameters
     ----------
     domain
-        A registered domain's name, such as `support_email`.
+        The name of a registered domain.
     file
         A JSON file with the domain's records.
     """

@@ -7,15 +7,10 @@ from cyclopts import Parameter
 from blocks.ledger import people as ledger_people
 from blocks.vault import Vault, new_key
 from channels import output
-from channels.commands.common import JsonFlag, actor, service
+from channels.commands.common import Admin, JsonFlag, actor, service
 from policies.access import Reviewer
 from policies.errors import InvalidInput
 from policies.policy import Role
-
-Admin = Annotated[
-    str | None,
-    Parameter(name="--as", help="The admin who does this; token in PLACET_TOKEN."),
-]
 
 
 def add(
@@ -32,7 +27,17 @@ def add(
     admin: Admin = None,
     json: JsonFlag = False,
 ) -> None:
-    """Add a reviewer. Token and one-time-code seed are printed once, here."""
+    """Add a reviewer. Token and one-time-code seed are printed once, here.
+
+    Parameters
+    ----------
+    reviewer
+        An id of letters, digits, hyphens and dots.
+    role
+        Who may decide at which risk depends on it; admin and auditor decide nothing.
+    tenant
+        Whose items they see.
+    """
     serving = service()
     by = actor(serving, admin)
     who, made = serving.add_reviewer(
@@ -56,7 +61,13 @@ def everybody(*, json: JsonFlag = False) -> None:
 
 
 def rotate(reviewer: str, *, admin: Admin = None, json: JsonFlag = False) -> None:
-    """Give a reviewer a new token and seed, after a lost phone say."""
+    """Give a reviewer a new token and seed, after a lost phone say.
+
+    Parameters
+    ----------
+    reviewer
+        The reviewer's id.
+    """
     serving = service()
     by = actor(serving, admin)
     with serving.services.ledger.write() as tx:
@@ -67,7 +78,13 @@ def rotate(reviewer: str, *, admin: Admin = None, json: JsonFlag = False) -> Non
 
 
 def revoke(reviewer: str, *, admin: Admin = None, json: JsonFlag = False) -> None:
-    """Take away a reviewer's rights at once; their verdicts stay on record."""
+    """Take away a reviewer's rights at once; their verdicts stay on record.
+
+    Parameters
+    ----------
+    reviewer
+        The reviewer's id.
+    """
     serving = service()
     by = actor(serving, admin)
     with serving.services.ledger.write() as tx:

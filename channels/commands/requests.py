@@ -35,6 +35,8 @@ def submit(
 
     Parameters
     ----------
+    domain
+        The name of a registered domain.
     request
         A JSON file with the domain's request.
     request_id
@@ -56,7 +58,13 @@ def submit(
 
 
 def status(workflow: str, *, json: JsonFlag = False) -> None:
-    """Where a request is and what it waits for."""
+    """Where a request is and what it waits for.
+
+    Parameters
+    ----------
+    workflow
+        The request's workflow id.
+    """
     found = service().status(workflow)
     if json:
         output.document(found)
@@ -85,6 +93,11 @@ def resume(workflow: str, *, json: JsonFlag = False) -> int:
 
     With a deployment its run is scheduled again; otherwise it is carried on here until
     it ends.
+
+    Parameters
+    ----------
+    workflow
+        The request's workflow id.
     """
     serving = service()
     unbegun = serving.not_begun(workflow)
@@ -138,7 +151,7 @@ def _submit_here(
             def started(run: str) -> None:
                 nonlocal workflow
                 workflow = sessions.workflow_id(request_id or run)
-                _tell_started(workflow, run, json)
+                _tell_started(serving, workflow, run, json)
                 parts.enter_context(LocalWatch(serving, workflow, api_url))
 
             message, failed = run_here(domain, request, request_id, started)
@@ -150,9 +163,15 @@ def _submit_here(
     return 1 if failed else 0
 
 
-def _tell_started(workflow: str, run: str, json: bool) -> None:
+def _tell_started(serving: Service, workflow: str, run: str, json: bool) -> None:
+    started = Submitted(
+        workflow_id=workflow,
+        flow_run_id=run,
+        status=serving.status_word(workflow),
+        restarted_after=None,
+    )
     if json:
-        output.document({"workflow_id": workflow, "flow_run_id": run})
+        output.document(started)
     else:
         _tell_ids(workflow, run)
 

@@ -20,6 +20,7 @@ from policies.errors import InvalidInput
 from policies.interaction import Interaction, Option
 from policies.mail_address import check_address
 from policies.plan import Action, AgentPlan
+from policies.problems import problems_of
 from policies.state import RequestState, View
 from policies.support_email import questions
 from policies.support_email.facts import (
@@ -135,9 +136,9 @@ class SupportEmail:
                 body=cast(str, proposal["body"]),
             )
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
+            found = "; ".join(problems_of(error, "the mail"))
             raise InvalidInput(
-                f"There is no valid mail: {first['loc'][-1]}: {first['msg']}.",
+                f"There is no valid mail: {found}.",
                 code="invalid_payload",
             ) from error
 

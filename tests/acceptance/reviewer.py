@@ -61,7 +61,8 @@ class Reviewer:
         if reason:
             self.ui.fill(REASON, reason)
         self.ui.fill("Reviewer", self.id)
-        self.ui.fill("One-time code", code or self.new_code())
+        title = str(self._form.fields["code"]["title"])
+        self.ui.fill(title, code or self.new_code())
 
     def new_code(self) -> str:
         """A code not used before; the third within half a minute is waited for."""

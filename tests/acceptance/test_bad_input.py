@@ -14,6 +14,7 @@ from blocks import prefect_runs
 from tests.acceptance.command_line import run_command
 from tests.acceptance.installation import Installation
 from tests.smtp_server import RecordingServer
+from tests.world import World
 
 NOWHERE = "http://127.0.0.1:9/api"
 MAIL = ("HOST", "PORT", "SECURITY", "SENDER", "MESSAGE_ID_DOMAIN")
@@ -250,6 +251,37 @@ def test_missing_settings_are_named(alone: Installation) -> None:
     names = ("MAIL__HOST", "MAIL__SENDER", "SECRET_KEY", "SECRET_KEY", "HOT_PAUSE")
     for (_, line), name in zip(told, names, strict=True):
         assert f"PLACET_{name}" in line
+
+
+def test_an_artifact_store_of_an_unknown_kind_is_a_matter_of_settings(
+    installation: Installation, world: World
+) -> None:
+    item = world.item(world.asked()).id
+    there = str(world.services.ledger.engine.url)
+
+    code, line = refusal(
+        installation, 2, "show", item, ARTIFACTS="nowhere://x", DATABASE_URL=there
+    )
+
+    assert (code, "PLACET_ARTIFACTS (nowhere://x)" in line) == ("misconfigured", True)
+
+
+def test_what_cannot_be_read_is_told_in_plain_words(alone: Installation) -> None:
+    request = alone.write_request("t-1", urgent=1, reply="yes")
+    records = alone.folder / "records.json"
+    records.write_text('{"tickets": [{"id": "t 2"}]}')
+
+    told = [
+        refusal(alone, 2, "submit", "support_email", request)[1],
+        refusal(alone, 2, "load", "support_email", str(records))[1],
+        refusal(alone, 2, "queue", HOT_PAUSE_SECONDS="soon")[1],
+    ]
+
+    assert "reply must be 'answer' or 'acknowledgement'" in told[0]
+    assert "urgent is not a known field" in told[0]
+    assert "tickets.0.id must begin with a letter or digit" in told[1]
+    assert "tickets.0.sender is missing" in told[1]
+    assert "PLACET_HOT_PAUSE_SECONDS must be a number." in told[2]
 
 
 def rows(database: Path, table: str) -> int:

@@ -138,6 +138,34 @@ def test_an_edit_is_a_new_version_that_waits(shell: Shell) -> None:
     assert payload(shell.world, work)["recipient"] == "grace@example.com"
 
 
+def test_an_edit_without_its_fields_or_with_a_slip_says_what_is_wanted(
+    shell: Shell,
+) -> None:
+    """W4: `placet decide edit` without a file, and with a field that is not there."""
+    work = shell.world.asked()
+    slip = shell.write("edit.json", {"boddy": "Shorter."})
+
+    without = shell.verdict(work, "edit")
+    slipped = shell.verdict(work, "edit", "--edit", slip)
+
+    assert (without.code, "--edit FILE" in without.err) == (2, True)
+    assert slipped.code == 2
+    assert "no field 'boddy'. Did you mean body?" in slipped.err
+    assert "Editable: subject, body." in slipped.err
+
+
+def test_a_token_that_is_not_ones_own_is_named_for_what_it_is(shell: Shell) -> None:
+    """W4: who mistakes a token is told which, and how to get a new one."""
+    item = shell.world.item(shell.world.asked()).id
+    decide = ("decide", item, "approve", "--as", "ada", "--version", "1")
+
+    said = shell.run(*decide, "--snapshot", "12345678", by="bob")
+
+    assert said.code == 3
+    assert "PLACET_TOKEN is not that of a reviewer 'ada'" in said.err
+    assert "`placet reviewers rotate ID`" in said.err
+
+
 def test_what_may_not_be_decided_is_refused_and_changes_nothing(shell: Shell) -> None:
     """W4: exit 3 where policy refuses, 5 where somebody was first, 2 without proof."""
     world = shell.world

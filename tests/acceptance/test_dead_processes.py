@@ -16,6 +16,7 @@ from tasks import opening
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Installation
 from tests.acceptance.processes import Process, send
+from tests.acceptance.test_deployment import suspended
 from tests.smtp_server import RecordingServer
 
 
@@ -60,6 +61,23 @@ def test_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
     assert deployed.wait_until_closed(workflow) == "completed"
     assert len(deployed.mails("crashed")) == 1
     assert run.wait_for("Completed")
+
+
+def test_a_suspended_run_that_somebody_set_to_running_is_told_dead_and_goes_on(
+    deployed: Installation,
+) -> None:
+    """L8: Prefect shows it as Running, and no process will ever work on it."""
+    (workflow,) = suspended(deployed, "set-running")
+    run = deployed.run_of(workflow)
+    run.set_state("RUNNING")
+
+    said = decide(deployed, workflow)
+    resumed = deployed.command("resume", workflow)
+
+    assert "no process works on it any more; the run is Running" in said
+    assert resumed.code == 0, resumed.err
+    assert deployed.wait_until_closed(workflow) == "completed"
+    assert len(deployed.mails("set-running")) == 1
 
 
 def test_a_form_that_nobody_has_read_is_read_when_the_request_goes_on(

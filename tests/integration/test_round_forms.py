@@ -1,5 +1,6 @@
 """The forms of a round: what they ask, what an answer to them does."""
 
+from blocks.ledger import people
 from policies.form import answer_name, field_name, verdict_name
 from policies.value import Json
 from tasks import waiting
@@ -118,6 +119,45 @@ def test_what_is_left_open_is_asked_again_alone(
     assert over is None
     world.advance(work)
     assert [m.recipients for m in mail.received] == [("alan@example.com",)]
+
+
+def test_two_edits_in_one_form_come_one_after_the_other(world: World) -> None:
+    """A4, I3"""
+    work, asking = shown(world, world.asked(recipients=["c-1", "c-2"]))
+    first, second = asking.form.items
+    work, editing = submit(world, work, asking, "edit", "edit")
+    assert editing is not None and editing.form.editing
+    assert [item.item for item in editing.form.items] == [first.item]
+    assert "One edit at a time" in unfolded(editing)
+    fields = {field_name(first, f): f.value for f in first.editable}
+    fields[next(name for name in fields if "body" in name)] = "Soon."
+    work, after = submit(world, work, editing, "edit", **fields)
+    assert after is not None and not after.form.editing
+    assert "One edit at a time" not in unfolded(after)
+    versions = {item.item: item.version for item in after.form.items}
+    assert versions == {first.item: 2, second.item: 1}
+
+
+def test_to_choose_an_edit_needs_no_code_and_spends_none(world: World) -> None:
+    """Q5"""
+    work, asking = shown(world, world.asked())
+    for code in ("", world.code("ada")):
+        _, editing = submit(world, work, asking, "edit", code=code)
+        assert editing is not None and editing.form.editing
+        assert "Not recorded yet" not in editing.markdown
+    assert forging.rows(world.ledger, "used_codes") == []
+
+
+def test_an_approval_without_any_code_is_asked_again_and_locks_nobody(
+    world: World,
+) -> None:
+    """I3, Q5"""
+    work, asking = shown(world, world.asked())
+    for _ in range(people.WRONG_CODES):
+        work, after = submit(world, work, asking, "approve", code="")
+        assert after is not None and "a one-time code is needed" in unfolded(after)
+    assert world.item(work).state == "waiting_for_review"
+    assert submit(world, work, asking, "approve")[1] is None
 
 
 def test_each_pause_has_a_key_of_its_own_that_prefect_can_keep(world: World) -> None:

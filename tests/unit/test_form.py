@@ -277,6 +277,21 @@ def test_only_answers_that_say_something_are_handed_in() -> None:
     assert read_answer(form, values).answers == {"fill-a": " x "}
 
 
+def optional(name: str) -> Interaction:
+    return asked(name).model_copy(update={"required": False})
+
+
+def test_optional_questions_alone_that_are_left_blank_are_answered_so() -> None:
+    """I2: to send such a form says that nothing is given."""
+    alone = Form(items=(), questions=(optional("a"), optional("b")))
+    assert read_answer(alone, {"answer_a": "x"}).answers == {"a": "x", "b": ""}
+    beside = Form(items=(form_item(),), questions=(optional("a"),))
+    assert read_answer(beside, {}).answers == {}
+    required = Form(items=(), questions=(asked("q"), optional("a")))
+    assert read_answer(required, {"answer_q": " "}).answers == {}
+    assert read_answer(required, {"answer_q": "y"}).answers == {"q": "y", "a": ""}
+
+
 def test_an_answer_is_never_taken_for_a_verdict() -> None:
     """I4: correction, selection and approval are different acts."""
     form = Form(items=(), questions=(asked("q"),))

@@ -208,8 +208,8 @@ def test_the_address_is_the_present_one_and_part_of_what_is_approved() -> None:
     ("said", "told"),
     [
         ({"customers": [BOB]}, "c1 is no longer among those"),
-        ({"customers": [ADA | {"email": "ada"}]}, "recipient: "),
-        ({"draft": proposal(body="")}, "body: "),
+        ({"customers": [ADA | {"email": "ada"}]}, "recipient must be one address"),
+        ({"draft": proposal(body="")}, "body must not be empty"),
     ],
 )
 def test_a_mail_that_present_facts_no_longer_allow_is_invalid_input(
