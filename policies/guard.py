@@ -264,6 +264,7 @@ RULES: tuple[Rule, ...] = (
     Rule("resource_reserved", "frozen", _reserved),
 )
 
+_RESERVED: ReasonCode = "resource_reserved"
 _THEN: dict[ReasonCode, Consequence] = {rule.code: rule.then for rule in RULES}
 # The gravest consequence decides: a freeze must not keep an expired approval alive,
 # and nothing that was tampered with may be offered for approval again.
@@ -284,6 +285,12 @@ def check(snapshot: ApprovalSnapshot, facts: Facts, now: datetime) -> GuardAnswe
         if (detail := rule.check(snapshot, facts, now)) is not None
     )
     return Executable() if not found else _answer(found)
+
+
+def reserved(resource: str) -> Blocked:
+    """The answer to whoever came second for a resource, an instant after its look."""
+    detail = f"{resource} is held by another operation"
+    return Blocked(reasons=(Reason(code=_RESERVED, detail=detail),), to=None)
 
 
 def _answer(reasons: tuple[Reason, ...]) -> ReapprovalRequired | Blocked:

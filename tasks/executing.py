@@ -108,7 +108,7 @@ def _hold(services: Services, work: Work, item_id: str) -> Claim | None:
             # Withdrawn, edited or decided again meanwhile: that is looked at next.
             return None
         existing = claims.find(tx, snapshot.scope, snapshot.key)
-        if existing is not None:
+        if existing is not None and _is_for(existing, item_id, snapshot):
             return _take(services, tx, work, existing, stored)
         made = claims.claim(
             tx,
@@ -121,6 +121,12 @@ def _hold(services: Services, work: Work, item_id: str) -> Claim | None:
             promised=promised,
         )
         return None if isinstance(made, claims.Refused) else made
+
+
+def _is_for(claim: Claim, item: str, snapshot: ApprovalSnapshot) -> bool:
+    """Whether a claim is this intent's; one that is not yet sent the guard looks at."""
+    ours = claim.item == item and claim.state == "claimed"
+    return ours or claim.digest == snapshot.intent_digest
 
 
 def _take(

@@ -17,7 +17,14 @@ from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, open_ledger
 from blocks.ledger.outbox import Promised
 from policies.errors import Superseded
+from policies.value import Json
 from tasks.domains import DOMAINS
+
+ENVELOPE: dict[str, Json] = {
+    "sender": "desk@placet.test",
+    "recipient": "grace@example.com",
+    "message_id": "<racer@placet.test>",
+}
 
 
 class Installation(NamedTuple):
@@ -62,8 +69,8 @@ def reach(ledger: Ledger, artifacts: ArtifactStore, workflow: str, owner: str) -
         item = items.of_workflow(tx, workflow)[0]
         snapshot = versions.load(tx, item.id, item.version).snapshot
     stored = facts.read_stored(artifacts, domain.adapter, snapshot)
-    message = artifacts.put(b"what is promised", "execution", "text/plain")
-    promised = Promised(message=message, envelope={})
+    message = artifacts.put(b"Subject: x\r\n\r\n", "execution", "message/rfc822")
+    promised = Promised(message=message, envelope=ENVELOPE)
     with ledger.write() as tx:
         session = sessions.load(tx, workflow)
         claim = claims.claim(

@@ -30,8 +30,9 @@ from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
 from blocks.ledger.outbox import Promised
 from blocks.ledger.sessions import Session
+from policies import guard
 from policies.errors import NotFound, Superseded
-from policies.guard import Blocked, Executable, ReapprovalRequired, Reason
+from policies.guard import Blocked, Executable, ReapprovalRequired
 from policies.lifecycle import Event, State
 from policies.value import Value
 
@@ -242,8 +243,7 @@ def reserve(tx: Transaction, item: Item, domain: Domain, key: str) -> Blocked | 
     intent = versions.load(tx, item.id, item.version).snapshot.intent
     if reservations.take(tx, intent.tenant, intent.resource, key):
         return None
-    detail = f"{intent.resource} is held by another operation"
-    return Blocked(reasons=(Reason(code="resource_reserved", detail=detail),), to=None)
+    return guard.reserved(intent.resource)
 
 
 def let_go(tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked) -> Claim:

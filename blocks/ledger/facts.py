@@ -34,13 +34,14 @@ _SPENT = select(ExecutionClaim.key).where(
     ExecutionClaim.version == bindparam("version"),
     ExecutionClaim.key != bindparam("key"),
 )
+# A tombstone first: a buried key is never bound again, whatever else there is.
 _BOUND = union_all(
+    select(KeyTombstone.digest, literal(True).label("buried")).where(
+        KeyTombstone.scope == bindparam("scope"), KeyTombstone.key == bindparam("key")
+    ),
     select(ExecutionClaim.digest, literal(False).label("buried")).where(
         ExecutionClaim.scope == bindparam("scope"),
         ExecutionClaim.key == bindparam("key"),
-    ),
-    select(KeyTombstone.digest, literal(True).label("buried")).where(
-        KeyTombstone.scope == bindparam("scope"), KeyTombstone.key == bindparam("key")
     ),
 )
 _NEWEST = (
@@ -104,7 +105,7 @@ def gather(
     spent = tx.run(
         _SPENT, {"item": item.id, "version": item.version, "key": snapshot.key}
     ).first()
-    bound = tx.one(_BOUND, {"scope": snapshot.scope, "key": snapshot.key})
+    bound = tx.run(_BOUND, {"scope": snapshot.scope, "key": snapshot.key}).first()
     intent = _present_intent(tx, session, item, snapshot, stored, domain, policy)
     return Facts(
         approved=len(standing.reviewers) >= item.required_verdicts,

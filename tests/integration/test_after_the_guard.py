@@ -142,7 +142,7 @@ def test_what_is_blocked_is_never_sent_and_never_asked_again(
     CHANGES[code].do(world, work, monkeypatch)
     work, decision = world.advance(world.execute(work))
     waits = isinstance(decision, Wait)
-    assert waits == (code == "not_approved")
+    assert waits == (code in ("not_approved", "frozen", "resource_reserved"))
     ends = {"cancelled"} if code == "cancelled" else {"blocked"}
     assert waits or work.session.status in ends
     assert mail.received == []

@@ -250,7 +250,7 @@ def test_a_dispatched_claim_cannot_be_taken_over(world: World) -> None:
     gate.open_for(world.services.gate, claim.id, claim.token, SEND)
     with pytest.raises(Superseded), world.ledger.write() as tx:
         claims.take_over(tx, claim, "another", 60)
-    assert take_over(world, claim).token == 2
+    assert take_over(world, present(world, claim)).token == 2
 
 
 def test_the_gate_opens_once(world: World) -> None:

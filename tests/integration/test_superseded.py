@@ -6,7 +6,7 @@ from uuid import UUID
 import anyio
 import pytest
 
-from blocks.ledger import claims
+from blocks.ledger import effects
 from flows import wait
 from flows.wait import FlowRun
 from policies.errors import Superseded
@@ -122,7 +122,7 @@ def test_what_a_process_recorded_and_did_not_live_to_tell_is_told_in_the_end(
     whole, _ = world.advance(world.resumed("request-1"))
     work = world.resumed("request-2")
     with monkeypatch.context() as patch:
-        patch.setattr(claims, "execution_of", die)
+        patch.setattr(effects, "result_of", die)
         with pytest.raises(Killed):
             world.advance(work)
     newer, _ = world.advance(world.superseded(work))
