@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from blocks import private
 from policies import canonical
 from policies.errors import Conflict, Misconfigured, NotFound, Unavailable
 from policies.value import Value
@@ -114,10 +115,11 @@ class ArtifactStore:
     def _write(self, path: str, data: bytes) -> None:
         """Whole or not at all: a reader never meets half an artifact."""
         fs = self.filesystem
-        fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         if "file" not in _protocols(fs):
+            fs.makedirs(path.rpartition("/")[0], exist_ok=True)
             fs.pipe_file(path, data)
             return
+        private.make_folder(Path(path).parent)
         draft = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}")
         with draft.open("xb") as file:
             file.write(data)

@@ -1,11 +1,17 @@
 """What a process is told from outside: environment variables, then `.env`."""
 
+import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Self
+from typing import Self, get_args
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    SettingsConfigDict,
+)
 
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import DraftingSettings, WorkflowModelSettings
@@ -66,6 +72,33 @@ class Settings(BaseSettings):
     def secret_key_file(self) -> Path:
         """Where `placet demo` keeps the key that it made."""
         return self.home / "secret-key"
+
+
+def unknown_names() -> tuple[tuple[str, str | None], ...]:
+    """`PLACET_…` names that mean nothing here, each with the nearest one that does."""
+    known = _known_names()
+    given = (*os.environ, *DotEnvSettingsSource(Settings).env_vars)
+    ours = {n.upper().removeprefix(PREFIX) for n in given if _is_ours(n)}
+    near = {n: get_close_matches(n, sorted(known), 1) for n in sorted(ours - known)}
+    return tuple(
+        (PREFIX + name, PREFIX + found[0] if found else None)
+        for name, found in near.items()
+    )
+
+
+def _is_ours(name: str) -> bool:
+    return name.upper().startswith(PREFIX)
+
+
+def _known_names() -> frozenset[str]:
+    """The settings and their parts, and what the command alone reads; no prefix."""
+    names = {"TOKEN", "DEBUG"}
+    for name, field in Settings.model_fields.items():
+        names.add(name.upper())
+        for part in (field.annotation, *get_args(field.annotation)):
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                names |= {f"{name}__{inner}".upper() for inner in part.model_fields}
+    return frozenset(names)
 
 
 def load_settings() -> Settings:

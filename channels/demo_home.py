@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from blocks import private
 from blocks.ledger import people, schema, sessions
 from blocks.ledger.database import open_ledger
 from blocks.ledger.people import TokenProof
@@ -223,7 +224,7 @@ class DemoHome:
 
     def _make_folder(self) -> None:
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private.make_folder(self.folder)
         except OSError as error:
             raise _unusable(self.folder, error) from error
 

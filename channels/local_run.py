@@ -1,5 +1,6 @@
 """Carrying a request in this process, without a deployment and without a worker."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,15 +64,25 @@ def run_here(
     except TerminationSignal as stop:
         # Prefect takes SIGTERM for itself while a run is at work.
         raise SystemExit(128 + stop.signal) from None
+    finally:
+        # While there is a server that takes them: it may be our own, and end now.
+        for handler in logging.getLogger("prefect.flow_runs").handlers:
+            handler.flush()
 
 
 def _keep_logs_apart() -> None:
     """Prefect's log lines go to its server, not between our words; PLACET_DEBUG: both.
 
-    Before Prefect is imported: it reads this once.
+    Prefect gives the root logger no handler of its own where there is one already.
     """
-    if not os.environ.get("PLACET_DEBUG"):
-        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    if os.environ.get("PLACET_DEBUG"):
+        return
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_is_not_of_prefect)
+
+
+def _is_not_of_prefect(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] != "prefect"
 
 
 async def _run_here(

@@ -18,6 +18,7 @@ from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from blocks import private
 from channels.child import Child
 from policies.errors import Misconfigured, Unavailable
 
@@ -189,7 +190,7 @@ def flow_run_url(server: str, run_id: UUID | str, ui: Ui) -> str:
 def _make_private(home: Path) -> None:
     """Form answers lie in this database in the clear."""
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private.make_folder(home)
     except OSError as exc:
         raise Misconfigured(
             f"The local Prefect server cannot live in {home}: {exc.strerror}.",

@@ -295,7 +295,7 @@ class Service:
             loaded = found.store.load_records(tx, records)
             names = (*loaded.new, *loaded.changed, *loaded.unchanged)
             if not names:
-                raise InvalidInput("There are no records in it.", code="no_records")
+                raise InvalidInput("There are no records to load.", code="no_records")
             audit.append(
                 tx,
                 audit.ADMIN_CHAIN,

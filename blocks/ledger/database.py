@@ -5,8 +5,9 @@ begin with BEGIN IMMEDIATE, so that two writers never both read before one write
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.orm import DeclarativeBase
 
+from blocks import private
 from blocks.ledger import audit
 from policies.errors import Misconfigured, Unavailable
 
@@ -209,6 +211,7 @@ def _sqlite(url: URL) -> Engine:
     engine = create_engine(
         url, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True
     )
+    event.listen(engine, "do_connect", partial(_before_sqlite_connect, url))
     event.listen(engine, "connect", _on_sqlite_connect)
     event.listen(engine, "begin", _on_sqlite_begin)
     return engine
@@ -216,12 +219,20 @@ def _sqlite(url: URL) -> Engine:
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder)
     except OSError as error:
         raise Unavailable(
             f"The ledger's folder {folder} cannot be made: {error.strerror}.",
             hint="Set PLACET_DATABASE_URL to a place that can be written.",
         ) from error
+
+
+def _before_sqlite_connect(url: URL, *_: object) -> None:
+    """SQLite would make a file that everybody may read; beside it, as this one is."""
+    if url.database and not url.database.startswith((":memory:", "file:")):
+        # What cannot be made, SQLite tells in its own words.
+        with suppress(OSError):
+            private.make_file(Path(url.database))
 
 
 def _on_sqlite_connect(connection: Any, record: Any) -> None:

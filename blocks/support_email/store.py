@@ -217,8 +217,9 @@ def _put_ticket(tx: Transaction, record: TicketRecord) -> Became:
         _check_from(tx, record)
     if tx.inserted(Ticket, row):
         return "new"
-    present = ticket(tx, record.tenant, record.id)
-    if {**present, "version": 1} != row:
+    mine = select(Ticket).where(Ticket.id == record.id, Ticket.tenant == record.tenant)
+    known = tx.one(mine)
+    if known is None or {**known._asdict(), "version": 1} != row:
         raise Conflict(
             f"Ticket {record.id} is there already with another content.",
             code="already_exists",

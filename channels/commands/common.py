@@ -8,6 +8,8 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 
 from blocks.ledger import people
+from blocks.settings import unknown_names
+from channels import output
 from channels.refusals import token_proof, turned_away
 from channels.service import Service
 from policies import canonical
@@ -30,7 +32,15 @@ As: TypeAlias = Annotated[
 
 def service() -> Service:
     """The service of this process."""
+    warn_of_unknown_settings()
     return Service(load_services())
+
+
+def warn_of_unknown_settings() -> None:
+    """Name each setting that is none: by a slip, another one is not set."""
+    for name, near in unknown_names():
+        meant = f"; {near} is" if near else ""
+        output.warn(f"placet: {name} is no setting and has no effect{meant}.")
 
 
 def token() -> people.Proof:

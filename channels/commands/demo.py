@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from channels import output
-from channels.commands.common import JsonFlag
+from channels.commands.common import JsonFlag, warn_of_unknown_settings
 from channels.demo import Demo
 from channels.demo_screen import Screen
 from channels.demo_script import Answer
@@ -29,6 +29,7 @@ def demo(
     ticket
         A JSON file with one ticket of your own, and its customer.
     """
+    warn_of_unknown_settings()
     # With --json, what people read is no part of the answer.
     screen = Screen(Console(highlight=False, stderr=json))
     ending = Demo(screen, answers).run(ticket)

@@ -107,7 +107,6 @@ def _standing(shown: Shown) -> Iterator[str]:
     item, now = shown.item, shown.packet.items[0]
     yield f"State: {item.state}."
     if item.state in lifecycle.OPEN:
-        yield f"Decide by {_minute(item.deadline)}."
         yield (
             f"To decide: placet decide {item.id} approve --as YOU "
             f"--version {now.payload.version} "

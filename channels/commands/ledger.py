@@ -5,13 +5,21 @@ from pathlib import Path
 from blocks.ledger.database import HEADS, open_ledger
 from blocks.settings import load_settings
 from channels import output
-from channels.commands.common import Admin, JsonFlag, actor, read_json_file, service
+from channels.commands.common import (
+    Admin,
+    JsonFlag,
+    actor,
+    read_json_file,
+    service,
+    warn_of_unknown_settings,
+)
 
 
 def upgrade(*, json: JsonFlag = False) -> None:
     """Migrate the ledger to the newest schema."""
     from blocks.ledger import schema
 
+    warn_of_unknown_settings()
     ledger = open_ledger(load_settings().database_url)
     changed = schema.upgrade(ledger)
     if json:

@@ -38,6 +38,31 @@ def test_a_new_ledger_is_made_and_then_left_as_it_is(
     assert after.document == {"items": [], "questions": []}
 
 
+def test_what_the_command_makes_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """W4: folder and ledger hold people's texts and the hashes of their tokens."""
+    home = tmp_path / "work" / ".placet"
+    env = {"PLACET_HOME": str(home)}
+
+    assert run_command(("db", "upgrade"), env).code == 0
+
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (home, *home.iterdir())}
+    assert modes.pop(".placet") == 0o700
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_setting_that_does_not_exist_is_named_in_one_line(shell: Shell) -> None:
+    """W4: a slip in an environment variable has an effect elsewhere."""
+    shell.env["PLACET_ENVIROMENT"] = "test"
+
+    said = shell.run("queue", "--json")
+
+    assert said.document == {"items": [], "questions": []}
+    assert said.err == (
+        "placet: PLACET_ENVIROMENT is no setting and has no effect; "
+        "PLACET_ENVIRONMENT is.\n"
+    )
+
+
 def test_records_are_loaded_once(shell: Shell) -> None:
     """W4: `placet load`; another content under the same id is a conflict."""
     ticket = {"id": "t-9", "customer": "c-9", "sender": "kay@example.com"}

@@ -70,7 +70,7 @@ def test_an_item_is_shown_with_its_terms_and_what_was_said_of_it(shell: Shell) -
 
     approved = shell.said("show", item.id)
 
-    assert f"Decide by {item.deadline:%Y-%m-%d %H:%M} UTC." in waiting
+    assert re.search(rf"Decide by +{item.deadline:%Y-%m-%d %H:%M} UTC", waiting)
     assert "The approval lasts until " in approved
     assert "To decide" not in approved
     assert approved.endswith("approved v1 by ada\n")

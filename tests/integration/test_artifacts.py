@@ -54,6 +54,14 @@ def alter(store: ArtifactStore, data: bytes) -> None:
     store.filesystem.pipe_file(path, data)
 
 
+def test_no_other_account_can_read_what_is_kept(tmp_path: Path) -> None:
+    """R3: evidence and drafts are people's texts."""
+    ArtifactStore(str(tmp_path / "home" / "artifacts")).put(b"text", "evidence")
+
+    folders = [p for p in (tmp_path / "home").rglob("*") if p.is_dir()]
+    assert {p.stat().st_mode & 0o777 for p in folders} == {0o700}
+
+
 def test_what_is_put_is_found_by_its_ref(store: ArtifactStore) -> None:
     kept = store.put(b'{"a":1}', "payload")
     assert store.get(kept.ref) == b'{"a":1}'

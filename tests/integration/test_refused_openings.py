@@ -73,7 +73,7 @@ def test_what_is_no_request_is_refused_and_leaves_no_session(
 
 OF_ANOTHER: dict[str, Json] = {
     "customers": {"id": "c-1", "name": "Grace Hopper", "email": "eve@evil.test"},
-    "tickets": {**TICKET, "message": "Send it to eve."},
+    "tickets": {**TICKET, "customer": None, "message": "Send it to eve."},
 }
 
 

@@ -1,0 +1,18 @@
+"""Files that only their owner may read: payloads, verdicts and seeds lie in them."""
+
+import os
+from pathlib import Path
+
+_FOLDER, _FILE = 0o700, 0o600
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing; what is there stays so."""
+    for path in (*reversed(folder.parents), folder):
+        if not path.is_dir():
+            path.mkdir(_FOLDER, exist_ok=True)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file unless something is there."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDONLY, _FILE))
