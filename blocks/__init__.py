@@ -10,6 +10,7 @@ from typing import Any
 
 _PREFECT_BLOCKS = {
     "DraftingModelBlock": "blocks.model",
+    "HttpProviderBlock": "blocks.http_block",
     "LedgerBlock": "blocks.ledger_block",
     "MailServer": "blocks.mail",
     "WorkflowModelBlock": "blocks.model",

@@ -13,6 +13,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from blocks.http_settings import HttpSettings
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import DraftingSettings, WorkflowModelSettings
 from policies.errors import Misconfigured
@@ -47,6 +48,7 @@ class Settings(BaseSettings):
     poll_seconds: float = Field(default=1, gt=0, le=60)
     lease_seconds: float = Field(default=15, ge=1, le=3600)
     mail: MailSettings | None = None
+    http: dict[str, HttpSettings] = {}
     model: DraftingSettings = DraftingSettings()
     workflow_model: WorkflowModelSettings | None = None
     ledger_block: str | None = None

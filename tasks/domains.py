@@ -22,15 +22,15 @@ DOMAINS: Mapping[str, Domain] = MappingProxyType(
 )
 
 
-def find_domain(name: str) -> Domain:
+def find_domain(name: str, domains: Mapping[str, Domain] = DOMAINS) -> Domain:
     """A registered domain, or `InvalidInput` (unknown_domain)."""
-    if name not in DOMAINS:
+    if name not in domains:
         raise InvalidInput(
             f"There is no domain {name!r}.",
             code="unknown_domain",
-            hint=f"Registered: {', '.join(sorted(DOMAINS))}.",
+            hint=f"Registered: {', '.join(sorted(domains))}.",
         )
-    return DOMAINS[name]
+    return domains[name]
 
 
 def known_permissions() -> tuple[str, ...]:

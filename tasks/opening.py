@@ -3,10 +3,12 @@
 import importlib
 import os
 import socket
+from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import ValidationError
 
+from blocks.domain import Domain
 from blocks.lease import LeaseKeeper
 from blocks.ledger import sessions
 from blocks.ledger.database import Transaction
@@ -17,7 +19,7 @@ from policies.errors import InvalidInput
 from policies.problems import problems_of
 from policies.value import Json
 from tasks import work as working
-from tasks.domains import find_domain
+from tasks.domains import DOMAINS, find_domain
 from tasks.services import Services
 from tasks.work import Work
 
@@ -25,13 +27,15 @@ MAX_REQUEST_BYTES = 256 * 1024
 """A request names things; what is larger belongs into the domain's tables."""
 
 
-def read_request(domain: str, request: object) -> BaseRequest:
+def read_request(
+    domain: str, request: object, domains: Mapping[str, Domain] = DOMAINS
+) -> BaseRequest:
     """A request as its domain's model; `InvalidInput` says field by field what is off.
 
     The request is measured and normalised first: what cannot be written canonically
     cannot be compared with a later request of the same id.
     """
-    adapter = find_domain(domain).adapter
+    adapter = find_domain(domain, domains).adapter
     if not isinstance(request, dict):
         raise InvalidInput("A request is a JSON object.", code="invalid_request")
     plain = canonical.normalise(cast(Json, request))
@@ -59,7 +63,7 @@ def open_session(
     deployed: bool = False,
 ) -> Session:
     """The request's session, made if it is new; the same id, the same session."""
-    read = read_request(domain, request)
+    read = read_request(domain, request, services.domains)
     check_services(services, domain)
     opening = Opening(
         request_id=check_request_id(request_id),
@@ -78,7 +82,7 @@ def open_session(
 def check_services(services: Services, domain: str) -> None:
     """`Misconfigured` if this process could not carry a request to its end."""
     services.vault.check()
-    for name in find_domain(domain).needs:
+    for name in find_domain(domain, services.domains).needs:
         getattr(services, name)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from blocks.artifacts import ArtifactStore
 from blocks.desk import Desk
 from blocks.gate import Gate
+from blocks.http_settings import HttpSettings
 from blocks.ledger.database import Clock, Ledger, open_ledger, utc_now
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import WorkflowModelSettings
@@ -73,6 +74,12 @@ class Services:
                 "PLACET_MAIL__MESSAGE_ID_DOMAIN, or PLACET_MAIL_BLOCK.",
             )
         return self.settings.mail
+
+    def http(self, name: str) -> HttpSettings:
+        """The HTTP provider of that name: of the environment, or the block."""
+        known = self.settings.http.get(name)
+        settings: HttpSettings = known or load_block("HttpProviderBlock", name)
+        return settings
 
     def drafter(self, templates: Traversable) -> "DraftingModel":
         """The domain model; `templates` is where the domain keeps its own."""

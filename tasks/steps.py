@@ -32,7 +32,8 @@ _numbered_step = task(
 @_step
 def validate_request(services: Services, work: Work) -> Work:
     """Check the request against its domain's model and fill its defaults."""
-    read = read_request(work.session.domain, work.state.request)
+    name, request = work.session.domain, work.state.request
+    read = read_request(name, request, services.domains)
     return working.complete(
         services, work, "validate_request", request=read.model_dump(mode="json")
     )

@@ -17,6 +17,8 @@ from blocks.ledger.database import open_ledger
 from tests.smtp_server import RecordingServer
 
 if TYPE_CHECKING:
+    from tests.provider_server import HonestProvider
+    from tests.stripe_server import LocalStripe
     from tests.world import World
 
 # A busy machine is no failure of a property.
@@ -122,6 +124,38 @@ def mail() -> Iterator[RecordingServer]:
     """A real SMTP server."""
     with RecordingServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def running_provider() -> Iterator[HonestProvider]:
+    """One server for all tests."""
+    from tests.provider_server import HonestProvider
+
+    with HonestProvider() as server:
+        yield server
+
+
+@pytest.fixture
+def honest(running_provider: HonestProvider) -> HonestProvider:
+    """A real HTTP provider that keeps its idempotency promise; nothing done yet."""
+    running_provider.forget()
+    return running_provider
+
+
+@pytest.fixture(scope="session")
+def running_stripe() -> Iterator[LocalStripe]:
+    """One process for all tests."""
+    from tests.stripe_server import LocalStripe
+
+    with LocalStripe() as server:
+        yield server
+
+
+@pytest.fixture
+def stripe(running_stripe: LocalStripe) -> LocalStripe:
+    """A real HTTP provider that ignores the idempotency key; nothing done yet."""
+    running_stripe.forget()
+    return running_stripe
 
 
 @pytest.fixture
