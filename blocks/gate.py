@@ -7,6 +7,7 @@ that transaction, together with its result.
 """
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import NamedTuple, TypeAlias, cast
 
 from blocks.artifacts import ArtifactStore
@@ -34,7 +35,14 @@ class Operation:
     `message` is the ref of its bytes, `envelope` says to whom they go.
     """
 
-    def __init__(self, seal: object, key: str, promised: Promise, body: bytes) -> None:
+    def __init__(
+        self,
+        seal: object,
+        key: str,
+        promised: Promise,
+        body: bytes,
+        seconds: float = 0,
+    ) -> None:
         if seal is not _SEAL:
             raise Refused(
                 "An operation comes from a claim, through the guard.",
@@ -44,11 +52,18 @@ class Operation:
         self.message = promised.message
         self.envelope = promised.envelope
         self._body: bytes | None = body
+        self._until = monotonic() + seconds
 
     def take_body(self) -> bytes:
-        """The promised bytes; a second call raises: one operation, one send."""
+        """The promised bytes; a second call raises: one operation, one send.
+
+        `Superseded` where our process stood still until its lease was over: by now it
+        may be settled that nothing was sent.
+        """
         if self._body is None:
             raise Conflict(f"Operation {self.key} was used.", code="approval_spent")
+        if monotonic() > self._until:
+            raise Superseded(f"Operation {self.key} was not sent in time.")
         body, self._body = self._body, None
         return body
 
@@ -83,8 +98,9 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
     body = gate.artifacts.get(promised.message)
     with gate.ledger.write() as tx:
         refused = _pass(tx, passing)
+        held_for = (passing.claim.lease_until - tx.now).total_seconds()
     _stop_if(refused)
-    return Operation(_SEAL, passing.claim.key, promised, body)
+    return Operation(_SEAL, passing.claim.key, promised, body, held_for)
 
 
 def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) -> Result:

@@ -71,7 +71,8 @@ class HttpSettings(BaseModel):
     settles_seconds: float = Field(
         default=0,
         ge=0,
-        description="How long after a send the effect may still come about.",
+        description="How long after a send the effect may still come about; more "
+        "than the time-out and PLACET_LEASE_SECONDS together.",
     )
 
     @model_validator(mode="after")
@@ -87,10 +88,11 @@ class HttpSettings(BaseModel):
     @model_validator(mode="after")
     def _late_arrivals_are_thought_of(self) -> Self:
         """'It did not happen' is believed once nothing can arrive any more."""
-        if self.looks_up and not self.dedupes and not self.settles_seconds:
+        for_ever = self.dedupes and self.keeps_keys_seconds is None
+        if self.looks_up and not for_ever and not self.settles_seconds:
             raise ValueError(
-                "a server that looks up and does not dedupe needs settles_seconds: "
-                "until then a send may still arrive"
+                "a server that looks up and does not know keys for ever needs "
+                "settles_seconds: until then a send may still arrive"
             )
         return self
 

@@ -5,13 +5,15 @@ passing the gate.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from blocks import gate
 from blocks.gate import Apply, Operation
+from blocks.ledger.claims import Claim
 from blocks.ledger.effects import Found, Outcome, Result
 from blocks.ledger.outbox import Promised
-from blocks.provider import Answer, AnswerKind, Finding, Message, Provider
+from blocks.provider import Answer, AnswerKind, Finding, Message, Promise, Provider
 from policies import canonical
 from policies.value import Json
 from tasks.services import Services
@@ -68,6 +70,25 @@ def promise(
     message = effect.prepare(services, payload, key)
     kept = services.artifacts.put(message.body, "execution", message.media_type)
     return Promised(message=kept, envelope=message.envelope)
+
+
+def is_final(promise: Promise, claim: Claim, now: datetime) -> bool:
+    """Whether a provider that says "it did not happen" now will not say otherwise.
+
+    One that knows keys for ever does nothing twice, however late a send arrives. With
+    any other, the last send must be so old that it cannot arrive any more; and one that
+    forgets keys must not have had the time to forget this one.
+    """
+    kept = promise.keeps_keys_seconds
+    if kept is not None and _age(claim.claimed_at, now) >= kept:
+        return False
+    if promise.dedupes and kept is None:
+        return True
+    return _age(claim.dispatched_at or claim.claimed_at, now) >= promise.settles_seconds
+
+
+def _age(since: datetime, now: datetime) -> float:
+    return (now - since).total_seconds()
 
 
 def found(services: Services, finding: Finding) -> Found:

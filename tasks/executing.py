@@ -17,7 +17,7 @@ from blocks.ledger import (
     sessions,
     versions,
 )
-from blocks.ledger.claims import Claim
+from blocks.ledger.claims import Claim, ClaimState
 from blocks.ledger.database import Transaction
 from blocks.ledger.effects import Result
 from blocks.ledger.facts import Stored
@@ -57,20 +57,19 @@ def execute(services: Services, work: Work, item: str) -> Work:
 def look_up(services: Services, work: Work, claim: Claim) -> bool:
     """Ask the provider what became of an unknown outcome; whether that is settled.
 
-    That it did not happen is believed only where a late arrival could do no harm: the
-    provider knows the key, or the send is so old that it cannot arrive any more.
+    That it did not happen is believed only where a late arrival could do no harm; see
+    `acting.is_final`.
     """
     effect = _effect_of(services, work, claim)
     assert isinstance(effect, External)
     provider = effect.provider(services)
     with services.ledger.read() as tx:
         envelope = outbox.of_claim(tx, claim.id).envelope
+    # Before it is asked: what arrives while it answers is not in the answer.
+    final = acting.is_final(provider.promise, claim, services.clock())
     finding = provider.look_up(claim.key, envelope)
-    sent_at = claim.dispatched_at or claim.claimed_at
-    age = (services.clock() - sent_at).total_seconds()
-    settled = provider.promise.dedupes or age >= provider.promise.settles_seconds
     with services.ledger.write() as tx:
-        if finding.kind == "happened" or (finding.kind == "did not happen" and settled):
+        if finding.kind == "happened" or (finding.kind == "did not happen" and final):
             return effects.reconcile(tx, claim, acting.found(services, finding))
         effects.note_lookup(tx, claim, min(_LONGEST_LOOKUP, 2.0**claim.lookups))
         return False
@@ -89,6 +88,12 @@ def fill_in(services: Services, work: Work) -> Work:
         if (claim.key, claim.state) not in noted:
             work = _note_execution(services, work, claim)
     return work
+
+
+def state_of(services: Services, claim_id: str) -> ClaimState:
+    """How far a claim has come."""
+    with services.ledger.read() as tx:
+        return claims.load(tx, claim_id).state
 
 
 def _hold(services: Services, work: Work, item_id: str) -> Claim | None:

@@ -5,7 +5,7 @@ It calls what the flow calls, in the same order, without Prefect around it: open
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyotp
 from pydantic import SecretStr
@@ -63,17 +63,31 @@ class Person(NamedTuple):
 
 
 class World:
-    """One ledger, one artifact store, one mail server's address, one clock."""
+    """One ledger, one artifact store, one mail server's address, one clock.
 
-    def __init__(self, database_url: str, folder: Path, mail_port: int) -> None:
+    `domain_name` and `request` may be another domain's; `furnish` fills its tables.
+    """
+
+    domain_name = "support_email"
+    request: ClassVar[dict[str, Json]] = {"ticket_id": "t-1"}
+    permissions: tuple[str, ...] = (SEND,)
+
+    def __init__(
+        self, database_url: str, folder: Path, mail_port: int = 1, **settings: Any
+    ) -> None:
         self.clock = Clock()
         self.folder = folder
-        self.services = Services(_settings(database_url, folder, mail_port), self.clock)
+        made = _settings(database_url, folder, mail_port, **settings)
+        self.services = Services(made, self.clock)
         self.services.vault = VAULT
         self.people: dict[str, Person] = {}
-        self.load(customers=CUSTOMERS, tickets=[TICKET])
+        self.furnish()
         for reviewer in ("ada", "bob"):
-            self.add(reviewer)
+            self.add(reviewer, permissions=self.permissions)
+
+    def furnish(self) -> None:
+        """Fill the domain's tables."""
+        self.load(customers=CUSTOMERS, tickets=[TICKET])
 
     @property
     def ledger(self) -> Ledger:
@@ -83,7 +97,7 @@ class World:
     @property
     def domain(self) -> Domain:
         """The one domain."""
-        return self.services.domains["support_email"]
+        return self.services.domains[self.domain_name]
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -92,6 +106,7 @@ class World:
     def another(self) -> Services:
         """The services of another process on the same installation."""
         made = Services(self.services.settings, self.clock)
+        made.domains = self.services.domains
         made.ledger = self.ledger
         made.vault = VAULT
         return made
@@ -156,9 +171,9 @@ class World:
 
     def opened(self, request_id: str = "request-1", **request: Json) -> Work:
         """A request under our lease, nothing done yet."""
-        asked = {"ticket_id": "t-1", "requested_by": "agent", **request}
+        asked = {**self.request, "requested_by": "agent", **request}
         session = opening.open_session(
-            self.services, "support_email", asked, request_id, flow_run_id=FLOW_RUN
+            self.services, self.domain_name, asked, request_id, flow_run_id=FLOW_RUN
         )
         work = opening.take_lease(self.services, session.workflow, FLOW_RUN)
         assert work is not None
@@ -346,7 +361,7 @@ class World:
         return [e.facts for e in self.trail(chain) if e.event == event]
 
 
-def _settings(database_url: str, folder: Path, mail_port: int) -> Settings:
+def _settings(database_url: str, folder: Path, mail_port: int, **more: Any) -> Settings:
     mail = MailSettings(
         host="127.0.0.1",
         port=mail_port,
@@ -362,4 +377,5 @@ def _settings(database_url: str, folder: Path, mail_port: int) -> Settings:
         secret_key=SecretStr(SECRET_KEY),
         environment="test",
         mail=mail,
+        **more,
     )

@@ -2,7 +2,6 @@
 
 import logging
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,12 +26,6 @@ ENVELOPE: dict[str, Json] = {
     "look_up": "/operations/{key}",
     "ref": "id",
 }
-
-
-@pytest.fixture
-def proxy(honest: HonestProvider) -> Iterator[ProviderProxy]:
-    with ProviderProxy(honest.port) as running:
-        yield running
 
 
 def settings(proxy: ProviderProxy, **changes: Any) -> HttpSettings:
