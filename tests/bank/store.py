@@ -89,7 +89,7 @@ def move_money(
     """Book a payment on both accounts; `Conflict` where there is not enough."""
     given: Any = payload
     charged = find(tx, tenant, given["account"])
-    if charged is None or find(tx, tenant, given["recipient"]) is None:
+    if charged is None:
         raise NotFound("There is no such account.")
     if charged.balance < given["amount_minor"]:
         raise Conflict("The balance is too low.", code="too_little")
@@ -102,8 +102,9 @@ def move_money(
 
 
 def change(tx: Transaction, account: str, by: int) -> None:
-    """Change a balance, past every rule."""
-    tx.run(_CHANGE, {"of": account, "by": by})
+    """Change a balance, past every rule; or `NotFound`."""
+    if not tx.wrote(_CHANGE, {"of": account, "by": by}):
+        raise NotFound(f"There is no account {account}.")
 
 
 def _put(tx: Transaction, name: str, balance: int) -> bool:
