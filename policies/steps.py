@@ -111,7 +111,8 @@ def _held(items: list[ItemView]) -> tuple[Decision, ...]:
     reasons = tuple(f"item {i.item}: {', '.join(i.held)}" for i in items)
     if any(_STAYS_FOREVER & set(i.held) for i in items):
         return (Block(reasons=reasons),)
-    return (Wait(reasons=reasons),)
+    ends = [i.busy_until for i in items if i.busy_until]
+    return (Wait(until=min(ends, default=None), reasons=reasons),)
 
 
 def _waiting(items: list[ItemView]) -> tuple[Decision, ...]:

@@ -1,6 +1,6 @@
 """A request being worked on: what a step is given, and how it leaves its result."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from blocks.artifacts import StoredArtifact
@@ -17,10 +17,14 @@ from blocks.ledger.claims import Claim
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Session
+from policies.guard import ReasonCode
 from policies.lifecycle import State
 from policies.state import ItemView, RequestState, Step, View
 from policies.value import Json, Value
 from tasks.services import Services
+
+_RESERVED: ReasonCode = "resource_reserved"
+_LOOK_AGAIN = timedelta(seconds=5)
 
 
 class Work(Value):
@@ -65,6 +69,10 @@ def view(tx: Transaction, work: Work, found: tuple[Item, ...] | None = None) -> 
 
 
 def _item_view(tx: Transaction, item: Item) -> ItemView:
+    if _RESERVED in item.held:
+        # Nobody tells us when the other operation is over.
+        again = tx.now + _LOOK_AGAIN
+        return item.view.model_copy(update={"busy_until": again})
     if item.state not in (State.EXECUTION_CLAIMED, State.RETRY_READY):
         return item.view
     last = claims.of_item(tx, item.id)[-1]

@@ -142,9 +142,12 @@ def gather(
 def _holder(
     tx: Transaction, tenant: str, item: Item, resource: str, domain: Domain
 ) -> str | None:
-    """Who holds the resource, where the item's tool needs it alone."""
+    """Who holds the resource, where the item's tool needs it alone.
+
+    Not while it is being decided: people may say yes meanwhile.
+    """
     tool = domain.adapter.tools.get(item.action_type)
-    if tool is None or not tool.exclusive:
+    if tool is None or not tool.exclusive or item.state in OPEN:
         return None
     return reservations.holder(tx, tenant, resource)
 

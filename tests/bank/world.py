@@ -9,8 +9,9 @@ from sqlalchemy import select
 
 from blocks.domain import Domain
 from blocks.http_settings import HttpSettings
-from blocks.ledger import claims, sessions
+from blocks.ledger import claims, freezes, sessions
 from blocks.ledger.claims import Claim
+from blocks.ledger.freezes import Scope
 from policies.value import Json
 from tasks import executing, waiting
 from tasks.work import Work, reload
@@ -47,6 +48,12 @@ class BankWorld(World):
         known = self.services.settings.http["bank"].model_dump()
         changed = HttpSettings.model_validate({**known, **changes})
         self.services.settings.http["bank"] = changed
+
+    def set_frozen(self, frozen: bool) -> None:
+        """Freeze everything, or lift that."""
+        everything = Scope(tenant=None, tool=None)
+        with self.ledger.write() as tx:
+            freezes.put(tx, everything, frozen=frozen, actor="tests", reason="tests")
 
     def touch(self, account: str, by: int = 0) -> None:
         """Let somebody else change an account."""

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from blocks import gate
-from blocks.ledger import freezes
-from blocks.ledger.freezes import Scope
 from policies.decision import RequestApproval
 from policies.errors import Superseded
 from tasks.work import Work, reload
@@ -231,18 +229,12 @@ def test_nothing_is_tried_again_while_it_is_frozen(
     """X9"""
     work = lost(bank, proxy, "drop_before")
     assert bank.look_up(work)
-    set_frozen(bank, True)
+    bank.set_frozen(True)
     work = bank.goes_on(work)
     assert (bank.item(work).state, honest.effects) == ("retry_ready", [])
-    set_frozen(bank, False)
+    bank.set_frozen(False)
     work, _ = bank.advance(bank.asked_again(work))
     assert (work.session.status, len(honest.effects)) == ("completed", 1)
-
-
-def set_frozen(bank: BankWorld, frozen: bool) -> None:
-    with bank.ledger.write() as tx:
-        everything = Scope(tenant=None, tool=None)
-        freezes.put(tx, everything, frozen=frozen, actor="tests", reason="tests")
 
 
 @pytest.mark.parametrize("sent", [False, True])
