@@ -22,6 +22,7 @@ class Order(Value):
     recipient: Name = "a-2"
     amount_minor: PositiveInt = 5_000
     subject: str = Field(default="Rent", max_length=200)
+    date: str = "2025-03-04"
 
 
 class Request(BaseRequest):
@@ -39,6 +40,7 @@ class Payment(BaseModel):
     recipient: str
     amount_minor: PositiveInt
     subject: str
+    date: str
 
 
 def _tool(name: str, effect: Literal["internal", "external"]) -> ToolSpec:

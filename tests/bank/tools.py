@@ -45,6 +45,7 @@ def _payout(services: Services, payload: dict[str, Json], key: str) -> Message:
         "metadata": {
             "operation": key,
             "recipient": payload["recipient"],
+            "date": payload["date"],
             "made": services.clock().isoformat(),
         },
     }

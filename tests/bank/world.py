@@ -12,6 +12,7 @@ from blocks.http_settings import HttpSettings
 from blocks.ledger import claims, freezes, sessions
 from blocks.ledger.claims import Claim
 from blocks.ledger.freezes import Scope
+from policies.decision import Wait
 from policies.value import Json
 from tasks import executing, waiting
 from tasks.work import Work, reload
@@ -90,6 +91,15 @@ class BankWorld(World):
         """The request as far as it goes now, whoever has settled what."""
         work = reload(self.services, work.held)
         return self.advance(work)[0]
+
+    def to_the_end(self, work: Work) -> Work:
+        """The request to its end, through every wait for the next attempt."""
+        work, decision = self.advance(work)
+        while isinstance(decision, Wait):
+            assert decision.until is not None
+            self.clock.set(decision.until)
+            work, decision = self.advance(self.asked_again(work))
+        return work
 
     def status(self, work: Work) -> str:
         """The session's status."""
