@@ -16,6 +16,7 @@ from blocks.ledger import (
     facts,
     items,
     judging,
+    outbox,
     people,
     proposals,
     questions,
@@ -37,7 +38,7 @@ from policies.errors import Conflict, InvalidInput, NotFound, PlacetError
 from policies.interaction import NotAccepted
 from policies.plan import ItemVerdict
 from policies.policy import Policy
-from policies.value import Value
+from policies.value import Json, Value
 from policies.visible import make_visible
 
 # Whoever is not known may have typed anything.
@@ -158,18 +159,27 @@ class Desk:
         for question, value in handed.answers.items():
             said = interaction.words(value)
             questions.answer(tx, session.workflow, question, said, acting)
-        return Taken(
+        taken = Taken(
             recorded=tuple(
                 verdicts.record(tx, session, domain, acting, v, j) for v, j in pairs
             ),
             answered=tuple(handed.answers),
         )
+        _promise_wake(tx, session.workflow, taken)
+        return taken
 
     def _keep(self, judged: list[Judged]) -> None:
         """Store what was edited: only now is it known to come from who may do so."""
         for looked in judged:
             if looked.prepared is not None:
                 self.artifacts.put(looked.prepared.data, "payload")
+
+
+def _promise_wake(tx: Transaction, workflow: str, taken: Taken) -> None:
+    """The run is owed a wake for what was just recorded: ids and versions, no more."""
+    causes = [r.decision_id or f"{r.item}-v{r.version}" for r in taken.recorded]
+    causes += [f"{workflow}-{question}" for question in taken.answered]
+    outbox.promise_wake(tx, workflow, causes[0], recorded=list[Json](causes))
 
 
 def _seen(

@@ -60,7 +60,7 @@ def start(domain: str, request: dict[str, Json], request_id: str | None) -> Flow
     `Conflict` (idempotency_conflict) if that run was made for another request: Prefect
     itself would answer with the earlier run and say nothing.
     """
-    with _client() as client:
+    with connect() as client:
         deployment = _deployment(client)
         parameters = {"domain": domain, "request": request, "request_id": request_id}
         run = client.create_flow_run_from_deployment(
@@ -83,7 +83,7 @@ def find_run(workflow: str) -> FlowRun | None:
     """
     from prefect.client.schemas.sorting import FlowRunSort
 
-    with _client() as client:
+    with connect() as client:
         for page in range(_PAGES):
             found = client.read_flow_runs(
                 **_not_completed(),
@@ -103,7 +103,7 @@ def read_run(flow_run_id: str) -> FlowRun | None:
     """A run by its id; None where Prefect does not know it."""
     from prefect.exceptions import ObjectNotFound
 
-    with _client() as client:
+    with connect() as client:
         try:
             return _seen(client.read_flow_run(UUID(flow_run_id)))
         except ObjectNotFound:
@@ -118,7 +118,7 @@ def wake(flow_run_id: str, *, live: bool) -> Woken:
     died, be it paused or, after a suspension, Running again.
     """
     try:
-        with _client() as client:
+        with connect() as client:
             state = client.read_flow_run(UUID(flow_run_id)).state
             name = state.name if state else "gone"
             if state is not None and state.is_paused():
@@ -199,7 +199,7 @@ def reschedule(flow_run_id: str) -> str:
     """Have a worker run this flow run again from the top; the state it is in now."""
     from prefect.states import Scheduled
 
-    with _client() as client:
+    with connect() as client:
         wanted: Any = Scheduled(name="AwaitingRetry")
         client.set_flow_run_state(UUID(flow_run_id), wanted, force=True)
         return _state_name(client, flow_run_id)
@@ -233,7 +233,7 @@ def _deployment(client: Any) -> Any:
 
 
 @contextmanager
-def _client() -> Iterator[Any]:
+def connect() -> Iterator[Any]:
     """A synchronous client for the configured server; never one that starts its own."""
     import httpx
     from prefect.client.orchestration import get_client

@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     hot_pause_seconds: float = Field(default=120, gt=0, le=86_400)
     poll_seconds: float = Field(default=1, gt=0, le=60)
     lease_seconds: float = Field(default=15, ge=1, le=3600)
+    keep_claims_days: float = Field(default=90, gt=0)
     mail: MailSettings | None = None
     http: dict[str, HttpSettings] = {}
     model: DraftingSettings = DraftingSettings()

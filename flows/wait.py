@@ -84,8 +84,9 @@ async def wait_for(
 async def wait_until_changed(
     services: Services, work: Work, decision: Wait, run: FlowRun
 ) -> Work:
-    """Wait for somebody to press Resume, or for the time that the decision names."""
+    """Wait until what holds it back is over, the time named has come, or Resume."""
     pause = waiting.start_plain_pause(services, work, str(run.id))
+    watcher = asyncio.create_task(_wake_when_free(services, work, run))
     try:
         await _pause(
             timeout=_seconds(services, decision.until, _LONGEST),
@@ -94,6 +95,8 @@ async def wait_until_changed(
         )
     except FlowPauseTimeout:
         await _make_running(run)
+    finally:
+        watcher.cancel()
     return waiting.let_go(services, work, pause)
 
 
@@ -126,6 +129,15 @@ async def _wake_when_over(
         await asyncio.sleep(every)
         with suppress(*_NO_SERVER, Unavailable):
             if waiting.is_over(services, work):
+                await _set_state(run, Running())
+
+
+async def _wake_when_free(services: Services, work: Work, run: FlowRun) -> None:
+    """Wake our own run once the guard would let go what it holds back."""
+    while True:
+        await asyncio.sleep(_LONG_POLL)
+        with suppress(*_NO_SERVER, Unavailable):
+            if waiting.may_go_on(services, work):
                 await _set_state(run, Running())
 
 

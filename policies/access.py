@@ -129,6 +129,29 @@ def may_decide(who: Reviewer, gate: Gate) -> Denied | None:
     return None
 
 
+def may_freeze(who: Reviewer, tenant: str | None, *, lifting: bool) -> Denied | None:
+    """None if this person may stop effects, or let them go on (`lifting`).
+
+    Whoever may decide may stop what happens for their tenant; to let it go on takes an
+    owner, and every tenant at once takes an admin or a manager.
+    """
+    if who.revoked:
+        return Denied(code="revoked", message=f"{who.id} is no longer a reviewer")
+    if who.admin or (tenant is None and who.role == "manager"):
+        return None
+    if tenant is None:
+        message = f"every tenant at once takes an admin or a manager, not {who.id}"
+        return Denied(code="missing_role", message=message)
+    if who.tenant != tenant:
+        message = f"{who.id} does not work for the tenant {tenant}"
+        return Denied(code="missing_permission", message=message)
+    needed: Role = "owner" if lifting else "reviewer"
+    if _RANK[who.role] < _RANK[needed]:
+        message = f"this needs the role {needed}; {who.id} has the role {who.role}"
+        return Denied(code="missing_role", message=message)
+    return None
+
+
 def may_use(channel: Channel, gate: Gate) -> Denied | None:
     """None if a verdict on this item may come by this channel."""
     if channel.signed_in or not gate.signed_in:

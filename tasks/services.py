@@ -5,6 +5,7 @@ from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from blocks.artifacts import ArtifactStore
+from blocks.control import Control
 from blocks.desk import Desk
 from blocks.gate import Gate
 from blocks.http_settings import HttpSettings
@@ -60,6 +61,11 @@ class Services:
     def desk(self) -> Desk:
         """Where verdicts and answers are handed in."""
         return Desk(self.ledger, self.artifacts, self.vault, self.domains)
+
+    @cached_property
+    def control(self) -> Control:
+        """Where outcomes are settled, reversals noted and effects frozen."""
+        return Control(self.ledger, self.artifacts, self.vault)
 
     @cached_property
     def mail(self) -> MailSettings:

@@ -8,6 +8,7 @@ from blocks.ledger import (
     endings,
     facts,
     items,
+    outbox,
     questions,
     resumes,
     rounds,
@@ -26,6 +27,7 @@ from policies.access import Channel
 from policies.canonical import canonicalise
 from policies.errors import Conflict
 from policies.form import Form
+from policies.guard import Blocked
 from policies.interaction import Interaction
 from policies.lifecycle import OPEN, State
 from policies.plan import ItemVerdict, PlanReviewResult
@@ -60,6 +62,8 @@ def next_form(
     """The next form of this wait, or None when it is over and was resumed."""
     while True:
         with services.ledger.write() as tx:
+            # First: what is recorded after this is owed a wake of its own.
+            outbox.note_consumed(tx, work.workflow)
             endings.expire_overdue(tx, work.workflow)
             questions.lapse(tx, work.workflow)
             work = working.read(tx, work.held)
@@ -189,6 +193,22 @@ def let_go(services: Services, work: Work, pause: PauseRow) -> Work:
         rounds.end_pause(tx, work.workflow, pause.key)
         endings.let_go(tx, work.workflow)
         return working.read(tx, work.held)
+
+
+def may_go_on(services: Services, work: Work) -> bool:
+    """Whether the guard holds back nothing any more of what it had held back."""
+    domain = services.domains[work.session.domain]
+    with services.ledger.read() as tx:
+        held = [i for i in items.of_workflow(tx, work.workflow) if i.held]
+        pairs = [(i, versions.load(tx, i.id, i.version).snapshot) for i in held]
+    for item, snapshot in pairs:
+        stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
+        with services.ledger.read() as tx:
+            session = sessions.load(tx, work.workflow)
+            answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
+        if isinstance(answer, Blocked) and answer.to is None:
+            return False
+    return bool(pairs)
 
 
 def form_shown(services: Services, work: Work, *, only_open: bool = False) -> Form:

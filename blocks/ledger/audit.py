@@ -70,6 +70,7 @@ EventName: TypeAlias = Literal[
     "request_closed",
     "request_reopened",
     "lease_taken_over",
+    "request_restarted",
     "reviewer_added",
     "reviewer_rotated",
     "reviewer_revoked",

@@ -278,7 +278,7 @@ def reopen(tx: Transaction, workflow: str, why: str) -> bool:
         WorkflowSession.id == workflow, WorkflowSession.status == "unknown"
     )
     values: dict[str, Any] = {"status": "running", "closing": None, "closed_at": None}
-    if not tx.wrote(ended.values(revision=WorkflowSession.revision + 1, **values)):
+    if not tx.wrote(ended.values(**values)):
         return False
     audit.append(tx, workflow, "request_reopened", reason=why)
     return True

@@ -18,6 +18,7 @@ class WorkflowSession(Base):
     """A request's progress. Who holds `lease_token` may write; nobody else."""
 
     __tablename__ = "workflow_sessions"
+    __table_args__ = (Index("sessions_open", "status", "looked_after_at"),)
 
     id: Mapped[str] = mapped_column(primary_key=True)
     request_id: Mapped[str] = mapped_column(unique=True)
@@ -38,6 +39,11 @@ class WorkflowSession(Base):
     opened_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
     closing: Mapped[list[Any] | None]
+    looked_after_at: Mapped[datetime | None]
+    restarted_at: Mapped[datetime | None]
+    restarted_revision: Mapped[int | None]
+    restarts: Mapped[int] = mapped_column(server_default="0")
+    """How often it was put back to work since it last made progress."""
 
 
 class DomainSession(Base):

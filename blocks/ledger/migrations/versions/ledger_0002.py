@@ -18,10 +18,22 @@ _TIME = sa.DateTime(timezone=True)
 
 def upgrade() -> None:
     """Add the tables and columns, then guard what is append-only again."""
+    _extend_sessions()
     _extend_claims()
     _extend_executions()
     _make_tables()
     append_only.guard(op.get_bind(), ("executions", "freezes", "key_tombstones"))
+
+
+def _extend_sessions() -> None:
+    with op.batch_alter_table("workflow_sessions") as sessions:
+        sessions.add_column(sa.Column("looked_after_at", _TIME, nullable=True))
+        sessions.add_column(sa.Column("restarted_at", _TIME, nullable=True))
+        sessions.add_column(sa.Column("restarted_revision", sa.Integer()))
+        sessions.add_column(
+            sa.Column("restarts", sa.Integer(), nullable=False, server_default="0")
+        )
+        sessions.create_index("sessions_open", ["status", "looked_after_at"])
 
 
 def _extend_claims() -> None:

@@ -1,0 +1,67 @@
+"""What must be done for a request that no process works on, by where its run is.
+
+Prefect does not notice that a process has died, fails pauses that are still wanted,
+and knows nothing of deadlines; so whoever looks after requests compares the ledger
+with the run's state and does one thing, or nothing.
+"""
+
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+from policies.value import Value
+
+Care: TypeAlias = Literal["nothing", "wake", "restart", "cancel", "report"]
+RunKind: TypeAlias = Literal[
+    "coming", "suspended", "running", "paused", "ended", "cancelled", "gone"
+]
+
+_STARTING = timedelta(seconds=60)
+"""A worker's process needs this long at most until it holds the request's lease."""
+_FIRST_WAIT = timedelta(seconds=30)
+_LONGEST_WAIT = timedelta(hours=1)
+
+
+class Run(Value):
+    """A flow run as Prefect has it: where it is, and since when."""
+
+    kind: RunKind
+    name: str
+    since: datetime
+
+
+class Unattended(Value):
+    """A request without a live lease.
+
+    `owed` says that something was recorded which its run has not taken up, or that a
+    deadline has passed. `restarts` counts those since it last made progress.
+    """
+
+    deployed: bool
+    owed: bool
+    restarts: int = 0
+    restarted_at: datetime | None = None
+
+
+def care_for(request: Unattended, run: Run, now: datetime) -> Care:
+    """The one thing to do for a request now."""
+    match run.kind:
+        case "cancelled":
+            return "cancel"
+        case "coming":
+            return "nothing"
+        case "suspended":
+            return "wake" if request.owed else "nothing"
+        case "running" if now - run.since < _STARTING:
+            return "nothing"
+        case _:
+            return _bring_back(request, now)
+
+
+def _bring_back(request: Unattended, now: datetime) -> Care:
+    """Restart it, later and later while that does not help."""
+    if not request.deployed:
+        return "report"
+    if request.restarted_at is None:
+        return "restart"
+    wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(request.restarts, 10))
+    return "restart" if now - request.restarted_at >= wait else "nothing"
