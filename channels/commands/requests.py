@@ -213,7 +213,9 @@ def _tell_unbegun(found: dict[str, Any]) -> None:
 
 def _tell_unattended(found: dict[str, Any]) -> None:
     run = found["run"]
-    if found["pause"] == "suspended":
+    if run and run["waits_for_worker"]:
+        output.say(f"Its run is {run['state']}: it waits for a worker.")
+    elif found["pause"] == "suspended":
         output.say("Suspended: no process is held; a verdict wakes it.")
     else:
         output.say("Nobody works on it now: its process has ended.")

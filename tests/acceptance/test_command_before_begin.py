@@ -129,3 +129,4 @@ def test_the_status_of_a_request_whose_run_has_failed_tells_the_runs_message(
 
     assert f"Its run is Failed: {DIED}" in idle.command("status", workflow).out
     assert idle.command("resume", workflow).code == 0
+    assert "it waits for a worker" in idle.command("status", workflow).out
