@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,12 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
 
 from blocks.ledger import append_only, schema
 from blocks.ledger.columns import Base
-from blocks.ledger.database import HEADS, Ledger, open_ledger
+from blocks.ledger.database import HEADS, Ledger, make_engine, open_ledger
 from blocks.ledger.tables import APPEND_ONLY, PolicyRow
 from blocks.support_email.tables import Base as SupportBase
 from policies.errors import Misconfigured, Unavailable
@@ -24,6 +25,7 @@ from policies.policy import Policy
 from tests import forging
 from tests.clock import START
 from tests.conftest import Postgres
+from tests.together import together
 from tests.world import World
 
 UPGRADE = """
@@ -221,3 +223,18 @@ def test_an_address_that_is_no_ledger_is_refused_with_the_variable_to_mend(
 ) -> None:
     with pytest.raises(Misconfigured, match="PLACET_DATABASE_URL"):
         open_ledger(url)
+
+
+def test_processes_that_meet_at_a_new_file_all_get_in(tmp_path: Path) -> None:
+    """SQLite fails at once, without waiting, whoever comes second to switch to WAL."""
+    for number in range(20):
+        url = f"sqlite:///{tmp_path / str(number)}.db"
+        assert together(4, partial(_connects, url)) == [True] * 4
+
+
+def _connects(url: str, _: int) -> bool:
+    engine = make_engine(url)
+    with engine.connect() as connection:
+        answer = connection.execute(text("SELECT 1")).scalar_one()
+    engine.dispose()
+    return bool(answer)
