@@ -38,6 +38,12 @@ sys.stdin.readline()
 schema.upgrade(ledger)
 ledger.check_schema()
 """
+READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print([n for n, in connection.execute("SELECT n FROM numbers")])
+connection.close()
+"""
 WRITES = {
     "sqlite": (
         "UPDATE {0} SET {1} = {1}",
@@ -238,3 +244,21 @@ def _connects(url: str, _: int) -> bool:
         answer = connection.execute(text("SELECT 1")).scalar_one()
     engine.dispose()
     return bool(answer)
+
+
+def test_what_is_written_stays_when_another_process_comes_and_goes(
+    tmp_path: Path,
+) -> None:
+    """To open a second connection must not drop the first one's locks on the file."""
+    path = tmp_path / "ledger.db"
+    engine = make_engine(f"sqlite:///{path}")
+    with engine.connect() as first:
+        first.execute(text("CREATE TABLE numbers (n INTEGER)"))
+        first.commit()
+        with engine.connect() as second:
+            second.execute(text("SELECT n FROM numbers"))
+        subprocess.run([sys.executable, "-c", READ, path], check=True)
+        first.execute(text("INSERT INTO numbers VALUES (1)"))
+        first.commit()
+        assert subprocess.check_output([sys.executable, "-c", READ, path]) == b"[1]\n"
+    engine.dispose()
