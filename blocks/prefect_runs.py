@@ -40,6 +40,7 @@ class FlowRun(Value):
     message: str
     is_over: bool
     is_running: bool
+    waits_for_worker: bool
     deployed: bool
     parameters: dict[str, Any]
 
@@ -158,6 +159,7 @@ def _seen(run: Any) -> FlowRun:
         message=_in_one_line(state.message or "") if state else "",
         is_over=state is not None and state.is_final(),
         is_running=state is not None and state.is_running(),
+        waits_for_worker=state is not None and _waits_for_worker(state),
         deployed=run.deployment_id is not None,
         parameters=run.parameters,
     )
@@ -175,10 +177,13 @@ def _what_became(state: Any, live: bool) -> WokenState:
     if state is None or state.is_final():
         return "dead"
     # A worker makes these a process; any other state needs one that is there.
-    waits_for_worker = state.is_scheduled() or state.is_pending() or _suspended(state)
-    if not (live or waits_for_worker):
+    if not (live or _waits_for_worker(state) or _suspended(state)):
         return "dead"
     return "woken" if state.is_paused() else "not waiting"
+
+
+def _waits_for_worker(state: Any) -> bool:
+    return bool(state.is_scheduled() or state.is_pending())
 
 
 def _suspended(state: Any) -> bool:

@@ -5,11 +5,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from blocks.ledger import items, questions, sessions
+from blocks.ledger.items import Item
 from channels import output
 from channels.local_server import flow_run_url
 from channels.service import Service
 from policies import lifecycle
 from policies.errors import NotFound, PlacetError
+from policies.interaction import Interaction
 
 _LOOK_EVERY = 0.5
 
@@ -62,17 +64,21 @@ class LocalWatch:
             return
         self._told = interrupt
         output.warn(f"{self._workflow} waits for a person:")
+        self._tell_what(tuple(i for i in rows if i.state in lifecycle.OPEN), asked)
+        page = self._api_url.removesuffix("/api")
+        run = session.flow_run_id or ""
+        self._tell(f"or Prefect's form: {flow_run_url(page, run, 'new')}")
+
+    def _tell_what(
+        self, rows: tuple[Item, ...], asked: tuple[Interaction, ...]
+    ) -> None:
         for item in rows:
-            if item.state in lifecycle.OPEN:
-                self._tell(f"{item.id}  {item.summary} ({item.risk_level} risk)")
-                self._tell(f"  placet review {item.id} --as YOU")
+            self._tell(f"{item.id}  {item.summary} ({item.risk_level} risk)")
+            self._tell(f"  placet review {item.id} --as YOU")
         for question in asked:
             self._tell(f"{question.id}  {question.question}")
             answer = f"placet answer {self._workflow} {question.id} VALUE --as YOU"
             self._tell(f"  {answer}")
-        page = self._api_url.removesuffix("/api")
-        run = session.flow_run_id or ""
-        self._tell(f"or Prefect's form: {flow_run_url(page, run, 'new')}")
 
     def _tell(self, line: str) -> None:
         output.warn(f"  {line}")

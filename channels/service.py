@@ -4,9 +4,10 @@ No SQL and no rules here: scripts of the ledger and policies are asked, and what
 say is handed on.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blocks import packets, path, prefect_runs
+from blocks.control import By
 from blocks.desk import HandedIn, NotTaken, Taken
 from blocks.domain import Loaded
 from blocks.ledger import (
@@ -19,24 +20,26 @@ from blocks.ledger import (
     verdicts,
     versions,
 )
-from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.people import Proof, Secrets
 from blocks.ledger.sessions import Session
 from blocks.prefect_runs import FlowRun, Woken
-from channels import refusals, whereabouts
+from channels import refusals, starting, whereabouts
 from channels.local_run import use_running_server
+from channels.starting import Submitted
 from policies import lifecycle
 from policies.access import Channel, Reviewer
-from policies.errors import Conflict, InvalidInput, NotFound
+from policies.errors import Conflict, InvalidInput, PlacetError
 from policies.interaction import Interaction
 from policies.plan import ItemVerdict, PlanReviewResult, ReviewPacket
 from policies.policy import RiskLevel, Role
 from policies.state import OPEN_STATUS, SessionStatus
 from policies.value import Json, Value
-from tasks import opening
 from tasks.domains import find_domain, known_permissions
 from tasks.services import Services
+
+if TYPE_CHECKING:
+    from tasks.supervising import Turn
 
 TERMINAL = Channel(name="terminal", method="bearer token", signed_in=True)
 
@@ -55,19 +58,6 @@ class Shown(Value):
     decision_state: str
     packet: ReviewPacket
     verdicts: tuple[dict[str, Any], ...]
-
-
-class Submitted(Value):
-    """What was started, or was there already.
-
-    `status` is that of a request which has begun before; `restarted_after` says how its
-    run ended before it could.
-    """
-
-    workflow_id: str
-    flow_run_id: str
-    status: SessionStatus | None
-    restarted_after: str | None
 
 
 class Service:
@@ -178,46 +168,18 @@ class Service:
         )
 
     def submit(self, domain: str, request: Json, request_id: str | None) -> Submitted:
-        """Start a request through its deployment; the same id, the same request.
-
-        It is checked first, so that what cannot run is never started. A run that ended
-        before it began is run again.
-        """
-        body = self.check(domain, request, request_id)
-        run = prefect_runs.start(domain, body, request_id)
-        workflow = sessions.workflow_id(run.request_id)
-        status = self.status_word(workflow)
-        died = status is None and run.is_over
-        if died:
-            prefect_runs.reschedule(run.id)
-        return Submitted(
-            workflow_id=workflow,
-            flow_run_id=run.id,
-            status=status,
-            restarted_after=run.why if died else None,
-        )
+        """Start a request through its deployment; the same id, the same request."""
+        return starting.submit(self.services, domain, request, request_id)
 
     def check(
         self, domain: str, request: Json, request_id: str | None
     ) -> dict[str, Json]:
         """A request with its defaults, if it may be started here under this id."""
-        read = opening.read_request(domain, request)
-        body: dict[str, Json] = read.model_dump(mode="json")
-        with self.services.ledger.read() as tx:
-            if request_id is not None:
-                opening.check_request_id(request_id)
-                sessions.check_same(tx, request_id, domain, body)
-            if request_id is None or not _has_begun(tx, request_id):
-                find_domain(domain).store.check_request(tx, body)
-        return body
+        return starting.check(self.services, domain, request, request_id)
 
     def status_word(self, workflow: str) -> SessionStatus | None:
         """A request's status; None while it has not begun."""
-        try:
-            with self.services.ledger.read() as tx:
-                return sessions.load(tx, workflow).status
-        except NotFound:
-            return None
+        return starting.status_word(self.services, workflow)
 
     def status(self, workflow: str) -> dict[str, Any]:
         """Where a request is and what it waits for."""
@@ -306,6 +268,35 @@ class Service:
             )
         return loaded
 
+    def settle(
+        self, workflow: str, by: By, *, happened: bool, item: str | None = None
+    ) -> tuple[str, Woken]:
+        """Settle an unknown outcome; its item, and what becomes of its run."""
+        settled = self.services.control.settle(
+            workflow, by, happened=happened, item=item
+        )
+        return settled, self._go_on(workflow)
+
+    def supervise(self) -> "Turn":
+        """One turn of the supervisor, in this process."""
+        from tasks import supervising
+
+        use_running_server(self.services.settings)
+        return supervising.one_turn(self.services)
+
+    def _go_on(self, workflow: str) -> Woken:
+        """Have a request whose run had ended run again, where a worker can."""
+        with self.services.ledger.read() as tx:
+            session = sessions.load(tx, workflow)
+        by_hand = f"go on with: placet resume {workflow}"
+        if not session.deployed or session.flow_run_id is None:
+            return Woken(state="dead", detail=by_hand)
+        try:
+            state = prefect_runs.reschedule(session.flow_run_id)
+        except PlacetError as error:
+            return Woken(state="unreachable", detail=f"{error.message} Then {by_hand}")
+        return Woken(state="woken", detail=f"the run is {state}")
+
     def wake(self, workflow: str) -> Woken:
         """Have the run that waits for this request look at the ledger."""
         with self.services.ledger.read() as tx:
@@ -335,11 +326,3 @@ def _check_permissions(permissions: tuple[str, ...]) -> None:
             code="unknown_permission",
             hint=f"Known: {', '.join(known)}.",
         )
-
-
-def _has_begun(tx: Transaction, request_id: str) -> bool:
-    try:
-        sessions.load(tx, sessions.workflow_id(request_id))
-    except NotFound:
-        return False
-    return True

@@ -138,7 +138,8 @@ def _before_it_began(workflow: str, run: FlowRun) -> dict[str, Any]:
 
 
 def _run(run: FlowRun) -> dict[str, Any]:
-    return {"state": run.state, "message": run.message, "is_over": run.is_over}
+    names = {"state", "message", "is_over", "waits_for_worker"}
+    return run.model_dump(include=names)
 
 
 def _item_line(item: Item) -> dict[str, Any]:

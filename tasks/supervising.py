@@ -50,6 +50,14 @@ class Turn(Value):
         )
 
 
+def one_turn(services: Services) -> Turn:
+    """A whole turn in this process: effects first, since requests go on with them."""
+    turn = Turn()
+    for chore in (recover_effects, look_after_requests, bury_keys):
+        turn += chore.fn(services)
+    return turn
+
+
 def in_words(turn: Turn) -> str:
     """A turn on one line for whoever looks at its run."""
     parts = (("done", turn.done), ("to do", turn.reported), ("failed", turn.failed))

@@ -4,6 +4,8 @@ A transaction is rolled back unless its block ends without an error. SQLite writ
 begin with BEGIN IMMEDIATE, so that two writers never both read before one writes.
 """
 
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -239,13 +241,30 @@ def _on_sqlite_connect(connection: Any, record: Any) -> None:
     # The driver's own BEGIN comes too late (before the first write) for a compare
     # and set; so it is switched off and _on_sqlite_begin says it.
     connection.isolation_level = None
+    _use_wal(connection)
     for pragma in (
-        "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",
         "recursive_triggers = ON",
     ):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _use_wal(connection: Any) -> None:
+    """Switch a new file to WAL; of two who do so at once, SQLite lets one fail.
+
+    It does not wait for the other as it does for a lock; a file that has it is no
+    trouble.
+    """
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def _on_sqlite_begin(connection: Connection) -> None:

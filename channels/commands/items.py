@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 from pydantic import ValidationError
 
 from blocks.ledger.items import Item
@@ -21,6 +21,11 @@ from policies.plan import ItemVerdict, PlanReviewResult
 from policies.policy import RiskLevel
 from policies.problems import problems_of
 from policies.value import Json
+
+Number: TypeAlias = Annotated[
+    int, Parameter(validator=validators.Number(gte=1, lt=2**31))
+]
+"""A version's number, as the ledger counts them."""
 
 
 def queue(
@@ -59,7 +64,7 @@ def queue(
         _tell_question(workflow, question)
 
 
-def show(item: str, *, version: int | None = None, json: JsonFlag = False) -> None:
+def show(item: str, *, version: Number | None = None, json: JsonFlag = False) -> None:
     """An item's packet, at its present version or an earlier one.
 
     Parameters
@@ -128,7 +133,7 @@ def decide(
     verdict: Literal["approve", "reject", "edit", "withdraw"],
     *,
     reviewer: As,
-    version: int,
+    version: Number,
     snapshot: str,
     reason: str = "",
     edit: Path | None = None,

@@ -14,7 +14,8 @@ from channels import output
 from channels.commands.common import JsonFlag, read_json_file, service
 from channels.local_run import prefect_api, run_here
 from channels.local_watch import LocalWatch, how_to_go_on
-from channels.service import Service, Submitted
+from channels.service import Service
+from channels.starting import Submitted
 from channels.stopping import ended_by_signals, status_of
 from channels.whereabouts import NOT_BEGUN
 from policies.errors import Conflict
@@ -213,7 +214,9 @@ def _tell_unbegun(found: dict[str, Any]) -> None:
 
 def _tell_unattended(found: dict[str, Any]) -> None:
     run = found["run"]
-    if found["pause"] == "suspended":
+    if run and run["waits_for_worker"]:
+        output.say(f"Its run is {run['state']}: it waits for a worker.")
+    elif found["pause"] == "suspended":
         output.say("Suspended: no process is held; a verdict wakes it.")
     else:
         output.say("Nobody works on it now: its process has ended.")

@@ -139,6 +139,7 @@ MISUSED = (
     ("show",),
     ("queue", "--risk", "huge"),
     ("queue", "--state", "nearly"),
+    ("show", "it-none", "--version", "99999999999999999999"),
     ("decide", "it-none", "perhaps", "--as", "ada"),
     ("reviewers", "add", "eve", "--role", "king"),
     ("submit", "support_email", "request.json", "--locally"),

@@ -97,6 +97,17 @@ def test_the_same_request_again_starts_a_run_that_died_before_it_began(
     assert run.state_type() == "SCHEDULED"
 
 
+def test_the_same_request_again_says_that_it_has_begun(idle: Installation) -> None:
+    name = str(uuid4())
+    opening.open_session(idle.services, "support_email", {"ticket_id": "t-1"}, name)
+    file = idle.write_request("t-1")
+
+    said = idle.command("submit", "support_email", file, "--request-id", name)
+
+    assert said.code == 0
+    assert "It was submitted before, and is running." in said.out
+
+
 def test_a_request_that_neither_ledger_nor_prefect_knows_is_not_found(
     idle: Installation,
 ) -> None:
@@ -129,3 +140,4 @@ def test_the_status_of_a_request_whose_run_has_failed_tells_the_runs_message(
 
     assert f"Its run is Failed: {DIED}" in idle.command("status", workflow).out
     assert idle.command("resume", workflow).code == 0
+    assert "it waits for a worker" in idle.command("status", workflow).out

@@ -10,7 +10,7 @@ import pytest
 
 from channels.command import SUBCOMMANDS
 from channels.demo_result import Ending
-from channels.service import Submitted
+from channels.starting import Submitted
 from tests.acceptance.shell import Shell
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text("utf-8")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,12 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
 
 from blocks.ledger import append_only, freezes, schema, tombstones
 from blocks.ledger.columns import Base
-from blocks.ledger.database import HEADS, Ledger, open_ledger
+from blocks.ledger.database import HEADS, Ledger, make_engine, open_ledger
 from blocks.ledger.tables import APPEND_ONLY, PolicyRow
 from blocks.support_email.tables import Base as SupportBase
 from policies.errors import Misconfigured, Unavailable
@@ -25,6 +26,7 @@ from policies.policy import Policy
 from tests import forging
 from tests.clock import START
 from tests.conftest import Postgres
+from tests.together import together
 from tests.world import World
 
 UPGRADE = """
@@ -36,6 +38,12 @@ print("ready", flush=True)
 sys.stdin.readline()
 schema.upgrade(ledger)
 ledger.check_schema()
+"""
+READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print([n for n, in connection.execute("SELECT n FROM numbers")])
+connection.close()
 """
 WRITES = {
     "sqlite": (
@@ -226,3 +234,36 @@ def test_an_address_that_is_no_ledger_is_refused_with_the_variable_to_mend(
 ) -> None:
     with pytest.raises(Misconfigured, match="PLACET_DATABASE_URL"):
         open_ledger(url)
+
+
+def test_processes_that_meet_at_a_new_file_all_get_in(tmp_path: Path) -> None:
+    """SQLite fails at once, without waiting, whoever comes second to switch to WAL."""
+    for number in range(20):
+        url = f"sqlite:///{tmp_path / str(number)}.db"
+        assert together(4, partial(_connects, url)) == [True] * 4
+
+
+def _connects(url: str, _: int) -> bool:
+    engine = make_engine(url)
+    with engine.connect() as connection:
+        answer = connection.execute(text("SELECT 1")).scalar_one()
+    engine.dispose()
+    return bool(answer)
+
+
+def test_what_is_written_stays_when_another_process_comes_and_goes(
+    tmp_path: Path,
+) -> None:
+    """To open a second connection must not drop the first one's locks on the file."""
+    path = tmp_path / "ledger.db"
+    engine = make_engine(f"sqlite:///{path}")
+    with engine.connect() as first:
+        first.execute(text("CREATE TABLE numbers (n INTEGER)"))
+        first.commit()
+        with engine.connect() as second:
+            second.execute(text("SELECT n FROM numbers"))
+        subprocess.run([sys.executable, "-c", READ, path], check=True)
+        first.execute(text("INSERT INTO numbers VALUES (1)"))
+        first.commit()
+        assert subprocess.check_output([sys.executable, "-c", READ, path]) == b"[1]\n"
+    engine.dispose()

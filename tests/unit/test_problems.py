@@ -6,6 +6,7 @@ import pytest
 from pydantic import Field, ValidationError, field_validator
 
 from policies.adapter import Name
+from policies.errors import InvalidInput
 from policies.problems import problems_of
 from policies.value import Value
 
@@ -66,6 +67,11 @@ def test_a_problem_names_its_place_and_what_would_do(case: str) -> None:
         Whole.model_validate(given)
 
     assert problems_of(caught.value, "the request") == (told,)
+
+
+@pytest.mark.parametrize("said", ("It is late", "It is late."))
+def test_a_hint_begins_a_sentence_of_its_own(said: str) -> None:
+    assert str(InvalidInput(said, hint="Try again.")) == "It is late. Try again."
 
 
 def test_what_is_wrong_as_a_whole_has_the_name_that_it_is_given() -> None:

@@ -1,0 +1,122 @@
+"""`placet resolve`, `rolled-back`, `freeze` and `unfreeze`."""
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from blocks.control import By
+from blocks.ledger.freezes import Scope
+from channels import output
+from channels.commands.common import As, JsonFlag, service, token
+from channels.service import TERMINAL, Service
+
+Why = Annotated[str, Parameter(name="--reason", help="Why; it is recorded.")]
+Item = Annotated[
+    str | None, Parameter(name="--item", help="Which item, where several qualify.")
+]
+Tenant = Annotated[
+    str | None, Parameter(name="--tenant", help="Only this tenant; none is every one.")
+]
+Tool = Annotated[
+    str | None, Parameter(name="--tool", help="Only this tool; none is every one.")
+]
+
+
+def resolve(
+    workflow: str,
+    outcome: Literal["happened", "not-happened"],
+    *,
+    reviewer: As,
+    reason: Why,
+    item: Item = None,
+    json: JsonFlag = False,
+) -> None:
+    """Settle an unknown outcome that no provider can tell.
+
+    Parameters
+    ----------
+    workflow
+        The request whose outcome is unknown.
+    outcome
+        What you found out: what happened is executed, what did not is tried again.
+    """
+    serving = service()
+    settled, run = serving.settle(
+        workflow, _by(reviewer, reason), happened=outcome == "happened", item=item
+    )
+    if json:
+        output.document({"workflow_id": workflow, "item": settled, "run": run})
+        return
+    word = "executed" if outcome == "happened" else "to be tried again"
+    output.say(f"{settled} is {word}, by {reviewer}.")
+    output.say(run.detail)
+
+
+def rolled_back(
+    workflow: str,
+    *,
+    by: Annotated[str, Parameter(help="The operation that reversed it.")],
+    reviewer: As,
+    reason: Why,
+    item: Item = None,
+    json: JsonFlag = False,
+) -> None:
+    """Record that an executed action was reversed; this executes nothing.
+
+    Parameters
+    ----------
+    workflow
+        The request whose action was reversed.
+    """
+    control = service().services.control
+    noted = control.roll_back(workflow, _by(reviewer, reason), by, item)
+    if json:
+        output.document({"workflow_id": workflow, "item": noted, "reversed_by": by})
+        return
+    output.say(f"{noted} is recorded as reversed by {by}.")
+
+
+def freeze(
+    *,
+    reviewer: As,
+    reason: Why,
+    tenant: Tenant = None,
+    tool: Tool = None,
+    json: JsonFlag = False,
+) -> None:
+    """Stop every effect in a scope at once, until it is lifted."""
+    _set(service(), tenant, tool, _by(reviewer, reason), True, json)
+
+
+def unfreeze(
+    *,
+    reviewer: As,
+    reason: Why,
+    tenant: Tenant = None,
+    tool: Tool = None,
+    json: JsonFlag = False,
+) -> None:
+    """Lift a freeze: what waited goes on, if its approval still stands."""
+    _set(service(), tenant, tool, _by(reviewer, reason), False, json)
+
+
+def _set(
+    serving: Service,
+    tenant: str | None,
+    tool: str | None,
+    by: By,
+    frozen: bool,
+    json: bool,
+) -> None:
+    scope = Scope(tenant=tenant, tool=tool)
+    serving.services.control.freeze(scope, by, frozen=frozen)
+    if json:
+        output.document({"frozen": frozen, "tenant": tenant, "tool": tool})
+        return
+    whose = "every tenant" if tenant is None else f"tenant {tenant}"
+    what = "every effect" if tool is None else tool
+    output.say(f"{what} of {whose} is {'frozen' if frozen else 'no longer frozen'}.")
+
+
+def _by(reviewer: str, reason: str) -> By:
+    return By(reviewer=reviewer, proof=token(), channel=TERMINAL, reason=reason)
