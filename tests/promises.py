@@ -46,6 +46,12 @@ PROMISES: dict[str, str] = {
     "A8": "A policy block, a failure and an unknown outcome are three things.",
     "A9": "More harm or less confidence never lowers a risk.",
     "X1": "One claim per scope and key, however many ask.",
+    "X3": "An effect in our own tables: precondition, change and result in one "
+    "transaction.",
+    "X4": "An effect elsewhere: reservation and promise in one transaction; a version "
+    "that has changed is approved again, a resource that is held is waited for.",
+    "X5": "An unknown outcome is asked about, and tried again under the same key.",
+    "X6": "A used key is never bound again, and its evidence stays readable.",
     "W1": "Approve, reject and edit in the Prefect UI, old and new.",
     "W4": "The command `placet`, every line.",
     "W5": "Deployments on a work pool, schedules, and blocks that the UI edits.",
