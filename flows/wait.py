@@ -21,7 +21,7 @@ from prefect.client.schemas.objects import State
 from prefect.client.utilities import get_or_create_client
 from prefect.exceptions import FlowPauseTimeout, Pause, PrefectHTTPStatusError
 from prefect.flow_runs import apause_flow_run, asuspend_flow_run
-from prefect.input.actions import adelete_flow_run_input, aread_flow_run_input
+from prefect.input.actions import adelete_flow_run_input
 from prefect.states import Running, Scheduled
 from pydantic import ValidationError
 
@@ -54,6 +54,13 @@ class FlowRun(NamedTuple):
     deployed: bool
 
 
+class Answer(NamedTuple):
+    """A form's answer; `submitted_at` where it may be older than this moment."""
+
+    values: dict[str, Json]
+    submitted_at: datetime | None
+
+
 async def wait_for(
     services: Services, work: Work, asked: tuple[Interaction, ...], run: FlowRun
 ) -> Work:
@@ -67,15 +74,21 @@ async def wait_for(
             return work
         asking = asking.model_copy(update={"typed": typed})
         values = await _show(services, work, asking, kind, run)
+        answer = Answer(values, None) if values is not None else None
         if values is None:
             waiting.require_lease(services, work)
             time_is_over = await _make_running(run)
-            values = await _stored_answer(asking.pause)
-            if time_is_over and values is None and kind == "hot":
+            answer = await _stored_answer(asking.pause)
+            if time_is_over and answer is None and kind == "hot":
                 kind = "suspended" if run.deployed else "long"
-        if values is not None:
-            typed = values
-            work = waiting.take_answer(services, work, asking.form, values)
+        elif kind == "suspended":
+            # It was sent before this process was even started.
+            answer = await _stored_answer(asking.pause) or answer
+        if answer is not None:
+            typed = answer.values
+            work = waiting.take_answer(
+                services, work, asking.form, answer.values, answer.submitted_at
+            )
             await _forget_answer(asking.pause)
             kind = "hot"
         waiting.end_pause(services, work, asking.pause)
@@ -174,18 +187,23 @@ async def _show_form(
 async def _read_unread_answers(services: Services, work: Work) -> Work:
     """Take what was submitted to a form whose process has died before it read it."""
     for pause in waiting.unread_pauses(services, work):
-        values = await _stored_answer(pause)
-        work = waiting.take_stored_answer(services, work, pause, values)
-        if values is not None:
+        answer = await _stored_answer(pause)
+        values, sent_at = answer or (None, None)
+        work = waiting.take_stored_answer(services, work, pause, values, sent_at)
+        if answer is not None:
             await _forget_answer(pause)
     return work
 
 
-async def _stored_answer(pause: PauseRow) -> dict[str, Json] | None:
-    found = await aread_flow_run_input(
-        _response_key(pause), flow_run_id=UUID(pause.flow_run_id)
+async def _stored_answer(pause: PauseRow) -> Answer | None:
+    """A form's answer as Prefect keeps it, with the time at which it was sent."""
+    client, _ = get_or_create_client()
+    key = _response_key(pause)
+    rows = await client.filter_flow_run_input(
+        UUID(pause.flow_run_id), key_prefix=key, limit=1, exclude_keys=set()
     )
-    return found if isinstance(found, dict) else None
+    found = rows[0].decoded_value if rows and rows[0].key == key else None
+    return Answer(found, rows[0].created) if isinstance(found, dict) else None
 
 
 async def _forget_answer(pause: PauseRow) -> None:

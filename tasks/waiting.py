@@ -80,7 +80,11 @@ def next_form(
 
 
 def take_answer(
-    services: Services, work: Work, form: Form, values: dict[str, Json]
+    services: Services,
+    work: Work,
+    form: Form,
+    values: dict[str, Json],
+    submitted_at: datetime | None = None,
 ) -> Work:
     """Hand in a form's answer; if it is not taken, the next form says why.
 
@@ -97,7 +101,7 @@ def take_answer(
         if form.editing and not said.verdicts:
             # The edit was given up: back to the first form.
             return _show_next(services, work, "", None)
-        work, notice = _hand_in(services, work, form, said)
+        work, notice = _hand_in(services, work, form, _handed(work, said, submitted_at))
         kept = form.items[0].item if form.editing and notice else None
     if said.other_edits:
         notice = (
@@ -107,12 +111,12 @@ def take_answer(
 
 
 def _hand_in(
-    services: Services, work: Work, form: Form, said: forms.Submission
+    services: Services, work: Work, form: Form, handed: HandedIn
 ) -> tuple[Work, str]:
     """Hand in what was said; where it is not taken, why."""
-    if not said.code:
+    if isinstance(handed.proof, CodeProof) and not handed.proof.code:
         return work, "a one-time code is needed, and none was given"
-    outcome = services.desk.hand_in(_handed(work, said))
+    outcome = services.desk.hand_in(handed)
     if not isinstance(outcome, NotTaken):
         return work, ""
     if any(r.code in _MOVED for r in outcome.refusals):
@@ -120,11 +124,13 @@ def _hand_in(
     return work, "\n".join(_words(form, r) for r in outcome.refusals)
 
 
-def _handed(work: Work, said: forms.Submission) -> HandedIn:
+def _handed(
+    work: Work, said: forms.Submission, submitted_at: datetime | None
+) -> HandedIn:
     return HandedIn(
         workflow=work.workflow,
         reviewer=said.reviewer,
-        proof=CodeProof(code=said.code),
+        proof=CodeProof(code=said.code, submitted_at=submitted_at),
         channel=PREFECT_FORM,
         verdicts=said.verdicts,
         answers=said.answers,
@@ -145,11 +151,16 @@ _MOVED = frozenset({"intent_mismatch", "evidence_mismatch"})
 
 
 def take_stored_answer(
-    services: Services, work: Work, pause: PauseRow, values: dict[str, Json] | None
+    services: Services,
+    work: Work,
+    pause: PauseRow,
+    values: dict[str, Json] | None,
+    submitted_at: datetime | None = None,
 ) -> Work:
     """Hand in the answer to a pause of an earlier attempt, if there was one."""
     if values is not None and work.session.pending is not None:
-        work = take_answer(services, work, form_shown(services, work), values)
+        form = form_shown(services, work)
+        work = take_answer(services, work, form, values, submitted_at)
     end_pause(services, work, pause)
     return work
 

@@ -41,10 +41,15 @@ class TokenProof(Value):
 
 
 class CodeProof(Value):
-    """A one-time code of the reviewer's authenticator."""
+    """A one-time code of the reviewer's authenticator.
+
+    `submitted_at` is when it was typed, where it is read later: a form's answer lies in
+    Prefect until a process comes for it, and a code is old after half a minute.
+    """
 
     kind: Literal["code"] = "code"
     code: str
+    submitted_at: datetime | None = None
 
 
 Proof: TypeAlias = TokenProof | CodeProof
@@ -178,7 +183,7 @@ def prove(
         return Denied(code="revoked", message=f"{who.id} is no longer a reviewer")
     if isinstance(proof, TokenProof):
         return who if _owns_token(tx, reviewer, proof.token) else _wrong()
-    return _prove_by_code(tx, vault, who, proof.code)
+    return _prove_by_code(tx, vault, who, proof)
 
 
 def re_encrypt(tx: Transaction, old: Vault, new: Vault, actor: str) -> int:
@@ -215,7 +220,7 @@ def _is_id(reviewer: str) -> bool:
 
 
 def _prove_by_code(
-    tx: Transaction, vault: Vault, who: Reviewer, code: str
+    tx: Transaction, vault: Vault, who: Reviewer, proof: CodeProof
 ) -> Reviewer | Denied:
     query = select(Credential).where(Credential.reviewer == who.id)
     # Locked first: of codes tried at the same time, each sees what the others did.
@@ -226,7 +231,9 @@ def _prove_by_code(
             message=f"after {WRONG_CODES} wrong codes {who.id} is locked until "
             f"{row.locked_until:%H:%M:%S} UTC",
         )
-    step = _matching_step(vault.open(row.seed), code, step_at(tx.now))
+    # Never the future: a code of tomorrow proves nothing today.
+    typed_at = min(proof.submitted_at or tx.now, tx.now)
+    step = _matching_step(vault.open(row.seed), proof.code, step_at(typed_at))
     if step is None:
         return _count_wrong(tx, who, row.wrong_codes + 1)
     if not tx.inserted(UsedCode, {"reviewer": who.id, "step": step, "at": tx.now}):
