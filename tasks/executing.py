@@ -24,6 +24,7 @@ from blocks.ledger.facts import Stored
 from policies import canonical
 from policies.canonical import canonical_bytes
 from policies.errors import Conflict, NotFound, PlacetError, Refused
+from policies.guard import Blocked
 from policies.snapshot import ApprovalSnapshot
 from policies.state import ExecutionResult, Step
 from policies.steps import APPROVED
@@ -88,6 +89,21 @@ def fill_in(services: Services, work: Work) -> Work:
         if (claim.key, claim.state) not in noted:
             work = _note_execution(services, work, claim)
     return work
+
+
+def is_held_back(services: Services, item_id: str) -> bool:
+    """Whether the guard would hold back again what it has held back; only looks."""
+    with services.ledger.read() as tx:
+        item = items.load(tx, item_id)
+        session = sessions.load(tx, item.workflow)
+        snapshot = versions.load(tx, item_id, item.version).snapshot
+    if not item.held:
+        return False
+    domain = services.domains[session.domain]
+    stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
+    with services.ledger.read() as tx:
+        answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
+    return isinstance(answer, Blocked) and answer.to is None
 
 
 def state_of(services: Services, claim_id: str) -> ClaimState:

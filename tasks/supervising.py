@@ -129,6 +129,10 @@ def _each(about: str, do: Callable[[], Turn]) -> Turn:
 
 def _recover(services: Services, left: LeftOver) -> Turn:
     """Bring one effect as far as it goes, under the request's own lease."""
+    if executing.is_held_back(services, left.item):
+        with services.ledger.write() as tx:
+            unattended.put_off(tx, left.claim, _PUT_OFF_SECONDS)
+        return Turn()
     work = opening.take_lease(services, left.workflow, None)
     if work is None:
         return Turn()

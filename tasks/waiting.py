@@ -27,11 +27,11 @@ from policies.access import Channel
 from policies.canonical import canonicalise
 from policies.errors import Conflict
 from policies.form import Form
-from policies.guard import Blocked
 from policies.interaction import Interaction
 from policies.lifecycle import OPEN, State
 from policies.plan import ItemVerdict, PlanReviewResult
 from policies.value import Json, Value
+from tasks import executing
 from tasks import work as working
 from tasks.asking import refresh_items
 from tasks.services import Services
@@ -208,18 +208,9 @@ def let_go(services: Services, work: Work, pause: PauseRow) -> Work:
 
 def may_go_on(services: Services, work: Work) -> bool:
     """Whether the guard holds back nothing any more of what it had held back."""
-    domain = services.domains[work.session.domain]
     with services.ledger.read() as tx:
-        held = [i for i in items.of_workflow(tx, work.workflow) if i.held]
-        pairs = [(i, versions.load(tx, i.id, i.version).snapshot) for i in held]
-    for item, snapshot in pairs:
-        stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
-        with services.ledger.read() as tx:
-            session = sessions.load(tx, work.workflow)
-            answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
-        if isinstance(answer, Blocked) and answer.to is None:
-            return False
-    return bool(pairs)
+        held = [i.id for i in items.of_workflow(tx, work.workflow) if i.held]
+    return bool(held) and not any(executing.is_held_back(services, i) for i in held)
 
 
 def form_shown(services: Services, work: Work, *, only_open: bool = False) -> Form:
