@@ -5,10 +5,9 @@ It calls what the flow calls, in the same order, without Prefect around it: open
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import pyotp
-from pydantic import SecretStr
 
 from blocks.desk import HandedIn, Outcome, Taken
 from blocks.domain import Domain
@@ -18,10 +17,7 @@ from blocks.ledger.database import Ledger
 from blocks.ledger.items import Item
 from blocks.ledger.people import CodeProof, Proof, TokenProof
 from blocks.ledger.versions import Version
-from blocks.mail_settings import MailSettings
-from blocks.settings import Settings
 from blocks.support_email import store
-from blocks.vault import Vault
 from policies.access import Channel
 from policies.decision import Block, CallTool, Complete, Decision, Fail
 from policies.interaction import Interaction
@@ -34,11 +30,9 @@ from tasks.services import Services
 from tasks.waiting import PREFECT_FORM, Asking
 from tasks.work import Work, reload
 from tests.clock import Clock
+from tests.installed import VAULT, Person, settings_of
 
 FLOW_RUN = "7d8f1a52-5a0e-4c43-9a57-0d7f1c0e8f10"
-SECRET_KEY = "a secret key that only tests know"
-# Its key derivation is slow on purpose; one vault serves all tests.
-VAULT = Vault(SECRET_KEY)
 TERMINAL = Channel(name="terminal", method="bearer token", signed_in=True)
 SEND = "support_email.send"
 CUSTOMERS: list[Json] = [
@@ -52,14 +46,6 @@ TICKET: dict[str, Json] = {
     "subject": "Where is my parcel?",
     "message": "Please track order 100234 for me.",
 }
-
-
-class Person(NamedTuple):
-    """A reviewer with what only they know."""
-
-    id: str
-    token: str
-    seed: str
 
 
 class World:
@@ -77,7 +63,7 @@ class World:
     ) -> None:
         self.clock = Clock()
         self.folder = folder
-        made = _settings(database_url, folder, mail_port, **settings)
+        made = settings_of(database_url, folder, mail_port, **settings)
         self.services = Services(made, self.clock)
         self.services.vault = VAULT
         self.people: dict[str, Person] = {}
@@ -359,23 +345,3 @@ class World:
     def told(self, chain: str | Work, event: str) -> list[dict[str, Json]]:
         """The facts of every event of that name."""
         return [e.facts for e in self.trail(chain) if e.event == event]
-
-
-def _settings(database_url: str, folder: Path, mail_port: int, **more: Any) -> Settings:
-    mail = MailSettings(
-        host="127.0.0.1",
-        port=mail_port,
-        security="none",
-        sender="desk@placet.test",
-        message_id_domain="placet.test",
-        timeout_seconds=10,
-    )
-    return Settings(
-        home=folder,
-        database_url=database_url,
-        artifacts=str(folder / "artifacts"),
-        secret_key=SecretStr(SECRET_KEY),
-        environment="test",
-        mail=mail,
-        **more,
-    )

@@ -11,7 +11,8 @@ from typing import Any
 
 from tasks.work import Work
 from tests.acceptance.command_line import Answer, run_command
-from tests.world import SECRET_KEY, World
+from tests.installed import SECRET_KEY
+from tests.world import World
 
 
 class Shell:

@@ -20,7 +20,8 @@ from policies.visible import has_invisible
 from tasks.work import Work
 from tests.acceptance.at_terminal import CTRL_C, CTRL_D, AtTerminal
 from tests.acceptance.command_line import clean
-from tests.world import SECRET_KEY, World
+from tests.installed import SECRET_KEY
+from tests.world import World
 
 PROMPT = "[q]uit >"
 HOSTILE = "\x1b[2J\x1b]0;approved\x07\x9b31m\u202eyes\u2066 {{ 7*7 }} [red]x[/red]\r"

@@ -13,9 +13,10 @@ from blocks.vault import Vault
 from policies.access import Denied, Reviewer
 from policies.errors import Conflict, InvalidInput, Misconfigured, NotFound
 from tests import forging
+from tests.installed import VAULT
 from tests.reading import names
 from tests.together import together, until_blocked
-from tests.world import VAULT, World
+from tests.world import World
 
 DENIED = ("wrong_proof", "locked_out")
 

@@ -152,6 +152,23 @@ def test_that_it_did_not_happen_is_not_believed_while_it_can_still_arrive(
     assert (work.session.status, len(stripe.payouts)) == ("completed", 1)
 
 
+def test_an_answer_that_takes_long_tells_of_when_it_was_asked_for(
+    stripe_bank: BankWorld, stripe: LocalStripe, stripe_proxy: ProviderProxy
+) -> None:
+    """X5, S9: what arrives while it is looked for is not in the answer."""
+    stripe_proxy.plan = ["drop_before"]
+    work, _ = stripe_bank.advance(stripe_bank.resumed())
+
+    def find_slowly(key: str) -> str | None:
+        found = stripe.find(key)
+        stripe_bank.clock.move(60)
+        return found
+
+    stripe_proxy.find = find_slowly
+    assert not stripe_bank.look_up(work)
+    assert stripe_bank.look_up(work)
+
+
 def test_a_late_arrival_at_a_provider_that_ignores_the_key_doubles_nothing(
     stripe_bank: BankWorld, stripe: LocalStripe, stripe_proxy: ProviderProxy
 ) -> None:
