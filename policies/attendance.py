@@ -15,8 +15,8 @@ RunKind: TypeAlias = Literal[
     "coming", "suspended", "running", "paused", "ended", "cancelled", "gone"
 ]
 
-_STARTING = timedelta(seconds=60)
-"""A worker's process needs this long at most until it holds the request's lease."""
+_STARTING = timedelta(seconds=20)
+"""By then a worker's process holds the lease; if not, two of them do no harm."""
 _FIRST_WAIT = timedelta(seconds=30)
 _LONGEST_WAIT = timedelta(hours=1)
 

@@ -16,12 +16,17 @@ from tests.acceptance.processes import Process
 ROOT = Path(__file__).parents[2]
 POOL = "placet"
 DEPLOYMENT = "handle-request/default"
+SUPERVISOR = "supervise/every-30s"
 
 
 def deploy(installation: Installation) -> None:
     """What the head of prefect.yaml tells people to do, once."""
     _prefect(installation, "work-pool", "create", POOL, "--type", "process")
     _prefect(installation, "--no-prompt", "deploy", "--all")
+    # Tests take the supervisor's turns themselves, each when it wants one.
+    found = installation.api.get(f"/deployments/name/{SUPERVISOR}").json()
+    path = f"/deployments/{found['id']}/pause_deployment"
+    installation.api.post(path).raise_for_status()
 
 
 def start_worker(installation: Installation) -> Process:
@@ -52,9 +57,19 @@ def start_run(
     return PrefectRun(installation.api, made.raise_for_status().json()["id"])
 
 
-def read_deployment(installation: Installation) -> dict[str, Any]:
+def supervise(installation: Installation) -> PrefectRun:
+    """A turn of the scheduled supervisor, by the worker."""
+    deployment = read_deployment(installation, SUPERVISOR)["id"]
+    path = f"/deployments/{deployment}/create_flow_run"
+    made = installation.api.post(path, json={}).raise_for_status().json()
+    return PrefectRun(installation.api, made["id"])
+
+
+def read_deployment(
+    installation: Installation, name: str = DEPLOYMENT
+) -> dict[str, Any]:
     """The deployment as Prefect has it."""
-    answer = installation.api.get(f"/deployments/name/{DEPLOYMENT}")
+    answer = installation.api.get(f"/deployments/name/{name}")
     found: dict[str, Any] = answer.raise_for_status().json()
     return found
 
