@@ -97,8 +97,8 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
     # Read before the claim is marked: a store that does not answer sends nothing.
     body = gate.artifacts.get(promised.message)
     with gate.ledger.write() as tx:
+        held_for = _held_for(tx, claim_id)
         refused = _pass(tx, passing)
-        held_for = (passing.claim.lease_until - tx.now).total_seconds()
     _stop_if(refused)
     return Operation(_SEAL, passing.claim.key, promised, body, held_for)
 
@@ -130,6 +130,14 @@ def _approach(gate: Gate, claim_id: str, token: int, tool: str) -> _Passing:
         raise Refused(f"Claim {claim_id} is not for {tool}.", code="not_claimed")
     stored = facts.read_stored(gate.artifacts, domain.adapter, snapshot)
     return _Passing(claim=claim, domain=domain, snapshot=snapshot, stored=stored)
+
+
+def _held_for(tx: Transaction, claim_id: str) -> float:
+    """For how many seconds nobody else may settle what became of it."""
+    left = (claims.load(tx, claim_id).lease_until - tx.now).total_seconds()
+    if left <= 0:
+        raise Superseded(f"The lease of claim {claim_id} has run out.")
+    return left
 
 
 def _pass(tx: Transaction, passing: _Passing) -> claims.Refused | None:

@@ -165,7 +165,8 @@ def _take(
     if old.state not in ("claimed", "dispatched"):
         return old
     if old.state == "claimed" and old.session_token == work.held.token:
-        return old
+        claims.renew(tx, old, seconds)
+        return claims.load(tx, old.id)
     taken = claims.take_over(tx, old, owner(), seconds)
     if taken.state == "dispatched":
         why = "the process ended between the effect and its record"

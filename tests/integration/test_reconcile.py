@@ -285,6 +285,20 @@ def test_a_process_that_stood_still_sends_nothing_when_it_goes_on(
         operation.take_body()
 
 
+def test_who_comes_back_to_a_claim_of_ours_too_late_renews_it_first(
+    bank: BankWorld, honest: HonestProvider
+) -> None:
+    """X2: without a lease, others could settle it while we send."""
+    work, claim = bank.claimed()
+    bank.clock.move(61)
+    with pytest.raises(Superseded):
+        tools.pay_out(bank.services, claim.id, claim.token)
+    assert bank.claim_of(work).state == "claimed"
+    work, _ = bank.advance(work)
+    assert (work.session.status, len(honest.effects)) == ("completed", 1)
+    assert bank.claim_of(work).token == claim.token
+
+
 def test_what_a_forgetful_provider_has_not_done_yet_is_not_final(
     bank: BankWorld, honest: HonestProvider, proxy: ProviderProxy
 ) -> None:
