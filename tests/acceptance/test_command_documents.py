@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from blocks import gate
 from channels.command import SUBCOMMANDS
 from channels.demo_result import Ending
 from channels.starting import Submitted
+from tasks.supervising import Turn
 from tests.acceptance.shell import Shell
+from tests.world import World
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text("utf-8")
 SECTION = REFERENCE.partition("## What `--json` says")[2].partition("\n## ")[0]
@@ -63,6 +66,24 @@ def answer(shell: Shell) -> list[str]:
     return ["answer", work.workflow, "topic", "refund", "--as", "ada"]
 
 
+FREEZE = ["freeze", "--tenant", "main", "--reason", "an incident"]
+
+
+def unknown(world: World) -> str:
+    """A request whose process died between send and record."""
+    work, claim = world.claimed()
+    gate.open_for(
+        world.services.gate, claim.id, claim.token, "support_email.send_reply"
+    )
+    world.clock.move(61)
+    return world.execute(work).workflow
+
+
+def lift(shell: Shell) -> list[str]:
+    shell.said(*FREEZE, "--as", "ada", by="ada")
+    return ["unfreeze", *FREEZE[1:], "--as", "ada"]
+
+
 RUN: dict[str, Callable[[Shell], list[str]]] = {
     "db upgrade": lambda shell: ["db", "upgrade"],
     "load": with_file("load", "support_email"),
@@ -73,6 +94,16 @@ RUN: dict[str, Callable[[Shell], list[str]]] = {
     "reviewers rotate": lambda shell: ["reviewers", "rotate", "bob"],
     "reviewers revoke": lambda shell: ["reviewers", "revoke", "bob"],
     "keys rotate": lambda shell: ["keys", "rotate"],
+    "resolve": lambda shell: [
+        *("resolve", unknown(shell.world), "happened"),
+        *("--as", "ada", "--reason", "it arrived"),
+    ],
+    "rolled-back": lambda shell: [
+        *("rolled-back", shell.world.execute(shell.world.resumed()).workflow),
+        *("--by", "ticket 7", "--as", "ada", "--reason", "wrong customer"),
+    ],
+    "freeze": lambda shell: [*FREEZE, "--as", "ada"],
+    "unfreeze": lift,
     "queue": lambda shell: ["queue"],
     "show": of_item("show"),
     "decide": approve,
@@ -100,4 +131,10 @@ def test_the_reference_gives_the_names_of_every_command() -> None:
     assert sorted(ROWS) == sorted(words for words, _, _ in SUBCOMMANDS)
     assert names("submit") == list(Submitted.model_fields)
     assert names("demo") == list(Ending.model_fields)
-    assert sorted(ROWS.keys() - RUN.keys()) == ["demo", "resume", "submit"]
+    assert sorted(ROWS.keys() - RUN.keys()) == [
+        "demo",
+        "resume",
+        "submit",
+        "supervise",
+    ]
+    assert names("supervise") == list(Turn.model_fields)
