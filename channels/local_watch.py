@@ -1,11 +1,11 @@
 """What a request that is carried here waits for, told while it waits."""
 
-import threading
-from types import TracebackType
-from typing import Any, Self
+from contextlib import suppress
+from typing import Any
 
 from blocks.ledger import items, questions, sessions
 from blocks.ledger.items import Item
+from blocks.repeating import Repeating
 from channels import output
 from channels.local_server import flow_run_url
 from channels.service import Service
@@ -16,40 +16,24 @@ from policies.interaction import Interaction
 _LOOK_EVERY = 0.5
 
 
-class LocalWatch:
+class LocalWatch(Repeating):
     """Tells on standard error, from a thread, each time something new is asked.
 
     `api_url` is the Prefect server's, in whose UI the form stands.
     """
 
     def __init__(self, service: Service, workflow: str, api_url: str) -> None:
+        super().__init__(self._try_to_look, _LOOK_EVERY)
         self._service = service
         self._workflow = workflow
         self._api_url = api_url
         self._told = ""
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(_LOOK_EVERY):
-            try:
-                self._look()
-            except PlacetError:
-                # The run itself tells what is wrong with the ledger.
-                continue
+    def _try_to_look(self) -> bool:
+        # The run itself tells what is wrong with the ledger.
+        with suppress(PlacetError):
+            self._look()
+        return True
 
     def _look(self) -> None:
         with self._service.services.ledger.read() as tx:
