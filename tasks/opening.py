@@ -4,18 +4,19 @@ import importlib
 import os
 import socket
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, cast
 
 from pydantic import ValidationError
 
 from blocks.domain import Domain
 from blocks.lease import LeaseKeeper
-from blocks.ledger import sessions
+from blocks.ledger import rules, sessions
 from blocks.ledger.database import Transaction
 from blocks.ledger.sessions import Opening, Session
-from policies import canonical
+from policies import canonical, retention
 from policies.adapter import BaseRequest
-from policies.errors import InvalidInput
+from policies.errors import InvalidInput, Misconfigured
 from policies.problems import problems_of
 from policies.value import Json
 from tasks import work as working
@@ -82,8 +83,24 @@ def open_session(
 def check_services(services: Services, domain: str) -> None:
     """`Misconfigured` if this process could not carry a request to its end."""
     services.vault.check()
+    retention_of(services)
     for name in find_domain(domain, services.domains).needs:
         getattr(services, name)
+
+
+def retention_of(services: Services) -> timedelta:
+    """For how long finished claims are kept, or `Misconfigured` if that is unsafe."""
+    kept = timedelta(days=services.settings.keep_claims_days)
+    with services.ledger.read() as tx:
+        needed = retention.shortest(rules.in_force(tx))
+    if kept >= needed:
+        return kept
+    raise Misconfigured(
+        f"PLACET_KEEP_CLAIMS_DAYS is {kept / timedelta(days=1):g}: a key could be "
+        "forgotten while a retry or a replay may still come with it.",
+        hint=f"By the policy in force it must be {needed / timedelta(days=1):.3g} or "
+        "more.",
+    )
 
 
 def check_request_id(request_id: str) -> str:

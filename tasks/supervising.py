@@ -5,7 +5,6 @@ everything goes through the same leases and guarded writes as the requests' own 
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -107,7 +106,7 @@ def look_after_requests(services: Services) -> Turn:
 @_chore
 def bury_keys(services: Services) -> Turn:
     """Replace claims that are past their retention by tombstones."""
-    keep = timedelta(days=services.settings.keep_claims_days)
+    keep = opening.retention_of(services)
     with services.ledger.write() as tx:
         buried = tombstones.bury(tx, tx.now - keep, BATCH)
     done = Done(about="keys", what=f"{buried} past their retention")

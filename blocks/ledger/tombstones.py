@@ -1,7 +1,7 @@
 """Tombstones: a used key stays used when its claim is no longer kept.
 
-`bury` replaces claims that have ended before a moment. Their executions, versions,
-verdicts and events stay; the key binds to nothing new, for ever.
+`bury` replaces claims of closed requests that have ended before a moment. Their
+executions, versions, verdicts and events stay; the key binds to nothing new, for ever.
 """
 
 from datetime import datetime
@@ -11,10 +11,15 @@ from sqlalchemy import bindparam, delete, insert, select
 from blocks.ledger import outbox
 from blocks.ledger.database import Transaction
 from blocks.ledger.effect_tables import ExecutionClaim, KeyTombstone
+from blocks.ledger.tables import WorkflowSession
+from policies.state import OPEN_STATUS
 
+# Not while its request is open: that may still be run again from the top.
 _ENDED = (
     select(ExecutionClaim)
+    .join(WorkflowSession, WorkflowSession.id == ExecutionClaim.workflow)
     .where(
+        WorkflowSession.status.not_in(OPEN_STATUS),
         ExecutionClaim.state.in_(("executed", "failed", "released")),
         ExecutionClaim.finished_at < bindparam("before"),
     )

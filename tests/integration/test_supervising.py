@@ -7,7 +7,7 @@ from blocks.control import By
 from blocks.ledger import claims, effects, freezes, outbox, unattended
 from blocks.ledger.claims import Claim
 from blocks.ledger.people import TokenProof
-from policies.errors import Conflict, InvalidInput, Refused
+from policies.errors import Conflict, InvalidInput, Misconfigured, Refused
 from tasks import executing, opening, supervising
 from tasks.services import Services
 from tasks.supervising import Turn
@@ -235,7 +235,7 @@ def test_a_reversal_is_recorded_and_executes_nothing(
 
 def test_a_buried_key_is_never_used_again(world: World, mail: RecordingServer) -> None:
     """X6"""
-    work = world.execute(world.resumed())
+    work, _ = world.advance(world.resumed())
     world.clock.move(world.services.settings.keep_claims_days * 86_400 + 1)
     supervising.bury_keys.fn(world.services)
     assert forging.rows(world.ledger, "execution_claims") == []
@@ -245,6 +245,17 @@ def test_a_buried_key_is_never_used_again(world: World, mail: RecordingServer) -
     with world.ledger.read() as tx:
         assert effects.results_of(tx, world.item(work).id)[0]["outcome"] == "executed"
     assert len(mail.received) == 1
+
+
+def test_a_retention_in_which_a_key_could_be_forgotten_too_soon_is_refused(
+    world: World,
+) -> None:
+    """X6"""
+    settings = world.services.settings
+    world.services.settings = settings.model_copy(update={"keep_claims_days": 8})
+    for use in (supervising.bury_keys.fn, lambda services: world.opened()):
+        with pytest.raises(Misconfigured, match="KEEP_CLAIMS_DAYS is 8"):
+            use(world.services)
 
 
 def test_batches_go_round(world: World) -> None:
