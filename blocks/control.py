@@ -24,6 +24,7 @@ from blocks.ledger.effects import Found
 from blocks.ledger.freezes import Scope
 from blocks.ledger.items import Item
 from blocks.ledger.people import Proof
+from blocks.recovery import Point, reach
 from blocks.vault import Vault
 from policies import access, canonical
 from policies.access import Channel, Denied, Reviewer
@@ -79,6 +80,7 @@ class Control:
             )
             if not effects.reconcile(tx, claim, found):
                 raise Conflict("It was settled meanwhile.", code="nothing_unknown")
+        reach(Point.RECONCILED)
         return claim.item
 
     def roll_back(

@@ -31,6 +31,7 @@ from blocks.ledger.people import Proof
 from blocks.ledger.sessions import Session
 from blocks.ledger.verdicts import Acting, Judged, Recorded, Refusal
 from blocks.ledger.versions import Version
+from blocks.recovery import Point, reach
 from blocks.vault import Vault
 from policies import access, interaction
 from policies.access import Channel, Denied, Gate, Reviewer
@@ -111,7 +112,10 @@ class Desk:
             if isinstance(who, Denied):
                 return _turn_away(tx, handed, None, [_denied(handed, who)])
             session = sessions.load(tx, session.workflow)
-            return self._take(tx, session, domain, who, handed, judged)
+            outcome = self._take(tx, session, domain, who, handed, judged)
+        if isinstance(outcome, Taken):
+            reach(Point.VERDICT_RECORDED)
+        return outcome
 
     def _look(
         self,

@@ -18,6 +18,7 @@ from blocks.ledger.database import Ledger, Transaction
 from blocks.ledger.effects import Outcome, Result
 from blocks.ledger.facts import Stored
 from blocks.ledger.outbox import Promise
+from blocks.recovery import Point, reach
 from policies import canonical
 from policies.errors import Conflict, InvalidInput, NotFound, Refused, Superseded
 from policies.snapshot import ApprovalSnapshot
@@ -41,7 +42,7 @@ class Operation:
         key: str,
         promised: Promise,
         body: bytes,
-        seconds: float = 0,
+        until: float = 0,
     ) -> None:
         if seal is not _SEAL:
             raise Refused(
@@ -52,7 +53,7 @@ class Operation:
         self.message = promised.message
         self.envelope = promised.envelope
         self._body: bytes | None = body
-        self._until = monotonic() + seconds
+        self._until = until
 
     def take_body(self) -> bytes:
         """The promised bytes; a second call raises: one operation, one send.
@@ -96,11 +97,14 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
         promised = outbox.of_claim(tx, claim_id)
     # Read before the claim is marked: a store that does not answer sends nothing.
     body = gate.artifacts.get(promised.message)
+    # From before the lease is read: who stands still after that is late.
+    began = monotonic()
     with gate.ledger.write() as tx:
-        held_for = _held_for(tx, claim_id)
+        until = began + _held_for(tx, claim_id)
         refused = _pass(tx, passing)
     _stop_if(refused)
-    return Operation(_SEAL, passing.claim.key, promised, body, held_for)
+    reach(Point.DISPATCHED)
+    return Operation(_SEAL, passing.claim.key, promised, body, until)
 
 
 def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) -> Result:

@@ -26,6 +26,7 @@ from prefect.states import Running, Scheduled
 from pydantic import ValidationError
 
 from blocks.ledger.rounds import PauseKind, PauseRow
+from blocks.recovery import Point, reach
 from flows.form import run_input
 from policies.decision import Wait
 from policies.errors import Unavailable
@@ -140,6 +141,7 @@ async def _wake_when_over(
     every = services.settings.poll_seconds if kind == "hot" else _LONG_POLL
     while True:
         await asyncio.sleep(every)
+        reach(Point.PAUSED)
         with suppress(*_NO_SERVER, Unavailable):
             if waiting.is_over(services, work):
                 await _set_state(run, Running())

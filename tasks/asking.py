@@ -18,6 +18,7 @@ from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item, NewItem
 from blocks.ledger.proposals import Prepared
 from blocks.ledger.versions import Version
+from blocks.recovery import Point, reach
 from policies.errors import Conflict, InvalidInput, NotFound
 from policies.lifecycle import Event, State
 from policies.plan import Action
@@ -90,6 +91,7 @@ def _refresh(services: Services, work: Work, moved: list[Item]) -> Work:
         present = sessions.load(tx, work.workflow).revision
         held = work.held.model_copy(update={"revision": present})
         work = working.save_in(tx, working.read(tx, held), context=made.result)
+    reach(Point.FACTS_READ_AGAIN)
     for item in moved:
         ask_again(services, work, item, Event.EDIT)
     return work
@@ -145,6 +147,7 @@ def _ask_first(
         if _is_automatic(prepared, policy) and item.state == State.QUEUED:
             why = ("low risk", *prepared.risk.reasons)
             verdicts.approve_by_policy(tx, item, why)
+    reach(Point.ITEM_ASKED)
 
 
 def ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
@@ -210,6 +213,7 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
             diff="made again from present facts",
         )
         items.add_version(tx, present, event, new, policy)
+    reach(Point.ITEM_ASKED)
 
 
 def _same_policy(tx: Transaction, judged_by: Policy) -> Policy:

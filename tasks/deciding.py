@@ -3,6 +3,7 @@
 from blocks.choosing import Choice
 from blocks.generation import Generation, provenance_of
 from blocks.ledger import audit, endings, proposals, sessions
+from blocks.recovery import Point, reach
 from policies import steps
 from policies.canonical import canonicalise
 from policies.decision import Decision, choice_name
@@ -14,6 +15,12 @@ from tasks.work import Work, view
 
 def decide(services: Services, work: Work) -> Decision:
     """The next decision, recorded with its reasons before it is performed."""
+    decision = _decide(services, work)
+    reach(Point.DECISION_RECORDED)
+    return decision
+
+
+def _decide(services: Services, work: Work) -> Decision:
     adapter = services.domains[work.session.domain].adapter
     with services.ledger.write() as tx:
         seen = view(tx, work, endings.expire_overdue(tx, work.workflow))

@@ -14,6 +14,7 @@ from blocks.ledger.claims import Claim
 from blocks.ledger.effects import Found, Outcome, Result
 from blocks.ledger.outbox import Promised
 from blocks.provider import Answer, AnswerKind, Finding, Message, Promise, Provider
+from blocks.recovery import Point, reach
 from policies import canonical
 from policies.value import Json
 from tasks.services import Services
@@ -51,6 +52,7 @@ def send(
     """Pass the gate with a claim and hand its promised bytes to the provider, once."""
     operation = gate.open_for(services.gate, claim, token, tool)
     answer = provider.send(operation.key, operation.take_body(), operation.envelope)
+    reach(Point.SENT)
     return _result(services, operation, answer)
 
 

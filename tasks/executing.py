@@ -21,6 +21,7 @@ from blocks.ledger.claims import Claim, ClaimState
 from blocks.ledger.database import Transaction
 from blocks.ledger.effects import Result
 from blocks.ledger.facts import Stored
+from blocks.recovery import Point, reach
 from policies import canonical
 from policies.canonical import canonical_bytes
 from policies.errors import Conflict, NotFound, PlacetError, Refused
@@ -45,9 +46,11 @@ def execute(services: Services, work: Work, item: str) -> Work:
     """Execute an item's approved version at most once; a second call finds it."""
     claim = _hold(services, work, item)
     if claim is not None and claim.state == "claimed":
+        reach(Point.RETRY_CLAIMED if claim.attempts else Point.CLAIMED)
         _act(services, work, claim)
         claim = _present(services, claim)
     if claim is not None and claim.state == "unknown":
+        reach(Point.OUTCOME_LOST)
         look_up(services, work, claim)
         claim = _present(services, claim)
     if claim is None:
@@ -69,11 +72,14 @@ def look_up(services: Services, work: Work, claim: Claim) -> bool:
     # Before it is asked: what arrives while it answers is not in the answer.
     final = acting.is_final(provider.promise, claim, services.clock())
     finding = provider.look_up(claim.key, envelope)
-    with services.ledger.write() as tx:
-        if finding.kind == "happened" or (finding.kind == "did not happen" and final):
-            return effects.reconcile(tx, claim, acting.found(services, finding))
-        effects.note_lookup(tx, claim, min(_LONGEST_LOOKUP, 2.0**claim.lookups))
+    if not (finding.kind == "happened" or (finding.kind == "did not happen" and final)):
+        with services.ledger.write() as tx:
+            effects.note_lookup(tx, claim, min(_LONGEST_LOOKUP, 2.0**claim.lookups))
         return False
+    with services.ledger.write() as tx:
+        settled = effects.reconcile(tx, claim, acting.found(services, finding))
+    reach(Point.RECONCILED)
+    return settled
 
 
 def fill_in(services: Services, work: Work) -> Work:
@@ -197,11 +203,13 @@ def _act(services: Services, work: Work, claim: Claim) -> None:
 
     with LeaseKeeper(services.ledger, renew, seconds):
         result = _effect(services, work, claim)
-    if result is None or isinstance(_effect_of(services, work, claim), Internal):
-        # An internal effect was recorded in its own transaction.
+    if result is None:
         return
-    with services.ledger.write() as tx:
-        effects.finish(tx, claim, result)
+    if not isinstance(_effect_of(services, work, claim), Internal):
+        # An internal effect was recorded in its own transaction.
+        with services.ledger.write() as tx:
+            effects.finish(tx, claim, result)
+    reach(Point.RECORDED)
 
 
 def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
@@ -262,6 +270,8 @@ def _note_execution(services: Services, work: Work, claim: Claim) -> Work:
         audit.append(tx, work.workflow, "step_completed", step="execute_action")
         others = tuple(e for e in work.state.execution_result if e.item != claim.item)
         steps = tuple(dict.fromkeys((*work.state.completed_steps, _STEP)))
-        return working.save_in(
+        work = working.save_in(
             tx, work, execution_result=(*others, done), completed_steps=steps
         )
+    reach(Point.STATE_NOTED)
+    return work

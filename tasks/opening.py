@@ -14,6 +14,7 @@ from blocks.lease import LeaseKeeper
 from blocks.ledger import rules, sessions
 from blocks.ledger.database import Transaction
 from blocks.ledger.sessions import Opening, Session
+from blocks.recovery import Point, reach
 from policies import canonical, retention
 from policies.adapter import BaseRequest
 from policies.errors import InvalidInput, Misconfigured
@@ -77,7 +78,9 @@ def open_session(
         deployed=deployed,
     )
     with services.ledger.write() as tx:
-        return sessions.open_or_get(tx, opening)
+        session = sessions.open_or_get(tx, opening)
+    reach(Point.SESSION_OPENED)
+    return session
 
 
 def check_services(services: Services, domain: str) -> None:
@@ -119,7 +122,10 @@ def take_lease(
     seconds = services.settings.lease_seconds
     with services.ledger.write() as tx:
         held = sessions.acquire(tx, workflow, owner(), seconds, flow_run_id)
-        return None if held is None else working.read(tx, held)
+        work = None if held is None else working.read(tx, held)
+    if work is not None:
+        reach(Point.LEASE_TAKEN)
+    return work
 
 
 def keep_lease(services: Services, work: Work) -> LeaseKeeper:
@@ -136,6 +142,7 @@ def give_lease_back(services: Services, work: Work) -> None:
     """Let others have the session; whoever waits for a person holds no lease."""
     with services.ledger.write() as tx:
         sessions.release(tx, work.workflow, work.held.token)
+    reach(Point.LEASE_RELEASED)
 
 
 def owner() -> str:

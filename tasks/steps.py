@@ -9,6 +9,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from blocks.ledger import audit, proposals, sessions
+from blocks.recovery import Point, reach
 from policies.decision import Block, Complete, Fail
 from policies.errors import NotFound
 from policies.state import SessionStatus
@@ -67,6 +68,7 @@ def prepare_agent_work(services: Services, work: Work) -> Work:
             audit.append(
                 tx, work.workflow, "tool_called", tool=name, permitted=permitted
             )
+        reach(Point.DRAFT_SAVED)
         seen = seen.model_copy(update={"state": work.state})
     plan = adapter.propose(seen)
     if plan is None:
@@ -100,4 +102,6 @@ def close_request(
     work = working.complete(services, work, "close_request")
     with services.ledger.write() as tx:
         held = sessions.close(tx, work.held, status, decision.reasons)
-        return working.read(tx, held)
+        closed = working.read(tx, held)
+    reach(Point.REQUEST_CLOSED)
+    return closed

@@ -13,6 +13,7 @@ from blocks import prefect_runs, prefect_states
 from blocks.ledger import endings, items, sessions, tombstones, unattended
 from blocks.ledger.sessions import Session
 from blocks.ledger.unattended import LeftOver
+from blocks.recovery import Point, reach
 from policies import lifecycle
 from policies.attendance import Run, Unattended, care_for
 from policies.errors import PlacetError, Superseded
@@ -169,6 +170,7 @@ def _restart(services: Services, session: Session, told: Unattended, run: Run) -
     with services.ledger.write() as tx:
         if not unattended.note_restart(tx, session, told):
             return Turn()
+    reach(Point.RESTART_COUNTED)
     now = prefect_runs.reschedule(_run_of(session))
     return _told(session, f"put back to work: its run was {run.name}, now {now}")
 

@@ -6,32 +6,26 @@ from blocks import packets
 from blocks.desk import HandedIn, NotTaken
 from blocks.ledger import (
     endings,
-    facts,
     items,
     outbox,
     questions,
-    resumes,
     rounds,
     sessions,
-    verdicts,
-    versions,
 )
 from blocks.ledger.database import Transaction
-from blocks.ledger.facts import Stored
 from blocks.ledger.people import CodeProof
 from blocks.ledger.rounds import PauseKind, PauseRow
 from blocks.ledger.verdicts import Refusal
+from blocks.recovery import Point, reach
 from policies import form as forms
 from policies import interaction, packet
 from policies.access import Channel
 from policies.canonical import canonicalise
-from policies.errors import Conflict
 from policies.form import Form
 from policies.interaction import Interaction
-from policies.lifecycle import OPEN, State
-from policies.plan import ItemVerdict, PlanReviewResult
+from policies.lifecycle import OPEN
 from policies.value import Json, Value
-from tasks import executing
+from tasks import executing, resuming
 from tasks import work as working
 from tasks.asking import refresh_items
 from tasks.services import Services
@@ -69,7 +63,7 @@ def next_form(
             work = working.read(tx, work.held)
             standing = rounds.standing(tx, work.session)
         if standing == "settled":
-            resumed = _resume(services, work)
+            resumed = resuming.resume(services, work)
             if resumed is not None:
                 return resumed, None
             continue
@@ -92,6 +86,7 @@ def take_answer(
     form has the fields. What was sent without any code is nobody's attempt: it is asked
     again, and never counted as a wrong code.
     """
+    reach(Point.FORM_ANSWERED)
     said = forms.read_answer(form, values)
     notice, kept = "", None
     if said.outdated:
@@ -143,6 +138,7 @@ def _show_next(
     with services.ledger.write() as tx:
         sessions.require(tx, work.held)
         rounds.set_next_form(tx, work.workflow, notice=notice, editing=editing)
+    reach(Point.FORM_READ)
     return work
 
 
@@ -184,6 +180,7 @@ def end_pause(services: Services, work: Work, pause: PauseRow) -> None:
     with services.ledger.write() as tx:
         sessions.require(tx, work.held)
         rounds.end_pause(tx, work.workflow, pause.key)
+    reach(Point.PAUSE_ENDED)
 
 
 def unread_pauses(services: Services, work: Work) -> tuple[PauseRow, ...]:
@@ -195,7 +192,9 @@ def unread_pauses(services: Services, work: Work) -> tuple[PauseRow, ...]:
 def start_plain_pause(services: Services, work: Work, flow_run_id: str) -> PauseRow:
     """A pause without a form, until something outside changes."""
     with services.ledger.write() as tx:
-        return rounds.start_pause(tx, work.held, flow_run_id, "long")
+        pause = rounds.start_pause(tx, work.held, flow_run_id, "long")
+    reach(Point.PAUSE_WRITTEN)
+    return pause
 
 
 def let_go(services: Services, work: Work, pause: PauseRow) -> Work:
@@ -247,7 +246,9 @@ def _open(services: Services, work: Work, asked: tuple[Interaction, ...]) -> Wor
             return working.read(tx, work.held)
         held, _ = rounds.open_round(tx, work.held, asked, kept)
         opened = working.read(tx, held)
-        return working.save_in(tx, opened, review_packet=shown)
+        work = working.save_in(tx, opened, review_packet=shown)
+    reach(Point.ROUND_OPENED)
+    return work
 
 
 def _ask(services: Services, work: Work, flow_run_id: str, kind: PauseKind) -> Asking:
@@ -255,6 +256,7 @@ def _ask(services: Services, work: Work, flow_run_id: str, kind: PauseKind) -> A
         pause = rounds.start_pause(tx, work.held, flow_run_id, kind)
         until = _until(tx, work)
         decided = _decided(tx, work.workflow)
+    reach(Point.PAUSE_WRITTEN)
     shown, pending = work.state.review_packet, work.session.pending
     assert shown is not None and pending is not None
     form = form_shown(services, work, only_open=True)
@@ -264,75 +266,6 @@ def _ask(services: Services, work: Work, flow_run_id: str, kind: PauseKind) -> A
         pause=pause,
         until=until,
     )
-
-
-def _resume(services: Services, work: Work) -> Work | None:
-    """Take the round's slot with its outcome and go on, once.
-
-    None where something was decided while we looked: then the look is too old.
-    """
-    domain = services.domains[work.session.domain]
-    with services.ledger.read() as tx:
-        approved = [
-            (item, versions.load(tx, item.id, item.version).snapshot)
-            for item in items.of_workflow(tx, work.workflow)
-            if item.state == State.APPROVED
-        ]
-    stored: dict[str, Stored] = {
-        resumes.seen_as(item): facts.read_stored(
-            services.artifacts, domain.adapter, snapshot
-        )
-        for item, snapshot in approved
-    }
-    pending = work.session.pending
-    assert pending is not None
-    try:
-        with services.ledger.write() as tx:
-            questions.lapse(tx, work.workflow, also_untimed=True)
-            session = sessions.load(tx, work.workflow)
-            binding = resumes.claim_or_get(
-                tx, work.held, session, pending, domain, stored
-            )
-    except Conflict as error:
-        if error.code == "facts_moved":
-            return None
-        raise
-    if isinstance(binding, resumes.SlotTaken):
-        raise Conflict(
-            f"Round {binding.interrupt} was resumed with another outcome.",
-            code="resume_conflict",
-        )
-    with services.ledger.write() as tx:
-        result, words = _review_result(tx, work.workflow)
-        state = work.state.model_copy(
-            update={"plan_review_result": result, "review_decision": words}
-        )
-        held = resumes.consume(tx, work.held, binding, state)
-        return working.read(tx, held)
-
-
-def _review_result(
-    tx: Transaction, workflow: str
-) -> tuple[PlanReviewResult | None, str | None]:
-    """Every item's last verdict, as one result."""
-    said, words = [], []
-    for item in items.of_workflow(tx, workflow):
-        row = verdicts.last_row(tx, item.id)
-        if row is None or row.verdict not in ("approved", "rejected"):
-            continue
-        version = versions.load(tx, item.id, row.version)
-        said.append(
-            ItemVerdict(
-                item=item.id,
-                verdict="approve" if row.verdict == "approved" else "reject",
-                version=row.version,
-                snapshot=version.snapshot.digest,
-                reason=row.reason,
-            )
-        )
-        words.append(f"{item.action}: {row.verdict} v{row.version} by {row.reviewer}")
-    result = PlanReviewResult(verdicts=tuple(said)) if said else None
-    return result, "; ".join(words) or None
 
 
 def _until(tx: Transaction, work: Work) -> datetime | None:

@@ -17,6 +17,7 @@ from blocks.ledger.claims import Claim
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Held, Session
+from blocks.recovery import Point, reach
 from policies.guard import ReasonCode
 from policies.lifecycle import State
 from policies.state import ItemView, RequestState, Step, View
@@ -114,7 +115,9 @@ def stop(services: Services, work: Work, step: Step, why: str) -> Work:
     with services.ledger.write() as tx:
         endings.cancel(tx, work.workflow, "system", why)
         stopped: dict[str, Json] = {"step": step, "why": why}
-        return save_in(tx, work, analysis={"stopped": stopped})
+        saved = save_in(tx, work, analysis={"stopped": stopped})
+    reach(Point.STEP_SAVED)
+    return saved
 
 
 def complete(
@@ -133,4 +136,5 @@ def complete(
         audit.append(
             tx, work.workflow, "step_completed", step=step, results=sorted(results)
         )
+    reach(Point.STEP_SAVED)
     return saved
