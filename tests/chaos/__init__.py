@@ -1,0 +1,1 @@
+"""A chaos run: real requests and people, while everything around them dies."""
