@@ -9,7 +9,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from tests.chaos.checks import all_checks
-from tests.chaos.parts import all_parts
+from tests.chaos.house import all_parts
 from tests.chaos.plan import Plan, make_plan
 from tests.chaos.report import told
 from tests.chaos.run import Run

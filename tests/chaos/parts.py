@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from threading import Thread
 
-from blocks.ledger import claims, items, schema
-from blocks.ledger.database import open_ledger
+from blocks.ledger import claims, items
 from blocks.ledger.sessions import workflow_id
 from channels.local_server import LocalServer
 from policies.errors import PlacetError
 from tests.acceptance.installation import Installation
+from tests.acceptance.processes import running_with
 from tests.chaos.mail import MoodyServer
-from tests.chaos.plan import Blow, Plan, Story, moods
-from tests.chaos.postgres import Postgres, postgres
+from tests.chaos.plan import Blow, Story
+from tests.chaos.postgres import Postgres
 from tests.chaos.told import Told
+from tests.chaos.worker import Worker
 
 _CARRIERS = 2
-# A mail server that hangs must not hold up everything; the lease outlasts it.
-_SETTINGS = {"mail__timeout_seconds": "1.5", "lease_seconds": "3"}
 
 
 class Parts:
@@ -41,6 +39,7 @@ class Parts:
         server: LocalServer,
         mail: MoodyServer,
         base: Postgres | None,
+        worker: Worker | None,
     ) -> None:
         self.installation = installation
         self.mail = mail
@@ -48,6 +47,7 @@ class Parts:
         self.ended_by_themselves: list[Path] = []
         self._server = server
         self._postgres = base
+        self._worker = worker
         self._numbers = count(1)
         self._starting: Thread | None = None
         self._killed: set[int] = set()
@@ -61,7 +61,14 @@ class Parts:
         return self._starting is None or not self._starting.is_alive()
 
     def carry(self, story: Story) -> None:
-        """Have a flow process carry a request, and again whenever that has died."""
+        """Have a flow process carry a request, and again whenever that has died.
+
+        A deployed one is submitted by whoever wants it, and brought back by others.
+        """
+        if story.deployed:
+            assert self._worker is not None
+            self._worker.requests.append(story.id)
+            return
         self._carried[story.id] = story
         self._tell(story)
 
@@ -73,29 +80,37 @@ class Parts:
                 self._carried.pop(told["ended"], None)
                 yield told["ended"], told["how"]
 
-    def strike(self, blow: Blow) -> None:
-        """Let one thing die, now or at one of its next statements."""
+    def strike(self, blow: Blow) -> bool:
+        """Let one thing die, now or at one of its next statements; False: not yet."""
         carrier = self._carriers[blow.number % _CARRIERS]
         match blow.kind:
             case "flow killed":
-                self._kill(carrier, blow.kind)
+                return self._kill(carrier, blow.kind)
             case "flow killed between statements":
-                carrier.tell(die=blow.number)
+                return carrier.tell(die=blow.number)
             case "supervisor killed":
-                self._kill(self._supervisor, blow.kind)
+                return self._kill(self._supervisor, blow.kind)
             case "supervisor killed between statements":
-                self._supervisor.tell(die=blow.number)
+                return self._supervisor.tell(die=blow.number)
             case "Prefect server killed":
                 self._kill_server()
             case "PostgreSQL restarted":
                 assert self._postgres is not None
                 self._postgres.restart()
-                self.died[blow.kind] += 1
+            case "worker killed":
+                assert self._worker is not None
+                self._worker.kill()
+            case "worker's flow killed":
+                assert self._worker is not None
+                if not self._worker.kill_flow():
+                    return False
+        self.died[blow.kind] += 1
+        return True
 
     def kill_sender(self, recipient: str) -> None:
         """Kill the process that is handing over a mail at this moment."""
         workflow = workflow_id(recipient.partition("@")[0])
-        ours = {told.pid: told for told in (*self._carriers, self._supervisor)}
+        ours = running_with(f"PLACET_HOME={self.installation.folder}")
         with suppress(PlacetError), self.installation.services.ledger.read() as tx:
             (item,) = items.of_workflow(tx, workflow)
             owner = claims.of_item(tx, item.id)[-1].owner
@@ -117,6 +132,8 @@ class Parts:
         if self._supervisor.is_dead:
             self._note_death(self._supervisor, "supervisor")
             self._supervisor = self._start("supervisor")
+        if self._worker is not None:
+            self._worker.tend()
 
     def wait_for_server(self) -> None:
         """Return once the Prefect server is there again."""
@@ -141,11 +158,13 @@ class Parts:
         request = {"ticket_id": story.id}
         self._carriers[self._where(story)].tell(carry=story.id, request=request)
 
-    def _kill(self, told: Told, kind: str) -> None:
-        if not told.is_dead:
-            self._killed.add(told.pid)
-            self.died[kind] += 1
-            told.kill()
+    def _kill(self, told: Told, kind: str) -> bool:
+        if told.is_dead:
+            return False
+        self._killed.add(told.pid)
+        self.died[kind] += 1
+        told.kill()
+        return True
 
     def _note_death(self, told: Told, name: str) -> None:
         if told.pid in self._killed:
@@ -159,7 +178,6 @@ class Parts:
         self.wait_for_server()
         record = json.loads((self._server.home / "server.json").read_text())
         os.killpg(record["pid"], signal.SIGKILL)
-        self.died["Prefect server killed"] += 1
 
         def start() -> None:
             self._server.stop()
@@ -167,43 +185,3 @@ class Parts:
 
         self._starting = Thread(target=start)
         self._starting.start()
-
-
-@contextmanager
-def all_parts(plan: Plan, folder: Path, server_home: Path) -> Iterator[Parts]:
-    """Everything started; `server_home` may hold a Prefect server's database."""
-
-    def kill_sender(recipient: str) -> None:
-        parts.kill_sender(recipient)
-
-    with ExitStack() as stack:
-        base = None
-        url = f"sqlite:///{folder / 'placet.db'}"
-        if plan.database == "postgresql":
-            base = stack.enter_context(postgres())
-            url = base.url
-        _migrate(url)
-        mail = MoodyServer(moods(plan.seed), kill_sender)
-        stack.enter_context(mail)
-        server = stack.enter_context(LocalServer(server_home, _free_port()))
-        installation = stack.enter_context(
-            Installation(
-                folder, server.api_url, mail, **{**_SETTINGS, "database_url": url}
-            )
-        )
-        parts = Parts(installation, server, mail, base)
-        stack.callback(parts.close)
-        yield parts
-
-
-def _migrate(url: str) -> None:
-    ledger = open_ledger(url)
-    schema.upgrade(ledger)
-    ledger.engine.dispose()
-
-
-def _free_port() -> int:
-    """One and the same for every start of the Prefect server."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -7,6 +7,7 @@ somebody approves is noted as they read it, for the checks.
 from __future__ import annotations
 
 import json
+import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from policies.errors import NotFound
 from policies.lifecycle import OPEN, State
 from policies.plan import VerdictWord
 from tests.acceptance.installation import Installation, Person
-from tests.acceptance.prefect_form import Form
+from tests.acceptance.prefect_form import Form, PrefectRun
 from tests.chaos.plan import Act, Story
 
 ADDED = "\n\nPS: Our desk is open until six."
@@ -44,21 +45,29 @@ class Text(NamedTuple):
     body: str
 
 
+class Page(NamedTuple):
+    """A form in a browser; its run may be dead by now."""
+
+    run: PrefectRun
+    form: Form
+
+
 class Case:
     """One request under way, with the person who looks after it."""
 
     def __init__(self, installation: Installation, story: Story) -> None:
         self.story = story
         self.workflow = sessions.workflow_id(story.id)
-        self.acts: list[Act] = list(story.acts[1:])
+        self.acts: list[Act] = list(story.acts if story.deployed else story.acts[1:])
         self.clicks: list[Click] = []
         self.stale: list[str] = []
         self.doubled = 0
         self.agreed: list[Text] = []
-        self.how: list[str] = []
         self._installation = installation
         self._old_choice: dict[str, str] = {}
+        self._page: Page | None = None
         self._clicked: tuple[str, int] | None = None
+        self._asked_at = 0.0
 
     def session(self) -> Session | None:
         """How the request stands; None before it has begun."""
@@ -76,6 +85,8 @@ class Case:
 
     def go_on(self) -> Act | None:
         """Do the next act if its time has come; which one was done."""
+        if self.acts[:1] == ["submit"]:
+            return self.acts.pop(0) if self._submit() else None
         found = self._installation.items(self.workflow) if self.session() else ()
         if not self.acts or not found:
             return None
@@ -83,6 +94,12 @@ class Case:
         if not self._do(act, item):
             return None
         return self.acts.pop(0)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it has ended because nobody could tell whether a mail went out."""
+        session = self.session()
+        return session is not None and session.status == "unknown"
 
     def resolve(self) -> bool:
         """Settle an unknown outcome by what the mail server got; whether it was."""
@@ -128,11 +145,28 @@ class Case:
             case "old version":
                 return not waits or self._come_late(item, "approve")
             case "verdict":
+                if waits and self._is_patient():
+                    return False
                 return item.state not in OPEN or (waits and self._decide(item))
             case "late":
                 return self._come_late(item, _OTHER[self._word])
             case _:
                 raise AssertionError(act)
+
+    def _submit(self) -> bool:
+        """Start it through its deployment; the same id again is the same request."""
+        file = self._installation.write_request(self.story.id)
+        named = ("--request-id", self.story.id)
+        said = self._installation.command("submit", "support_email", file, *named)
+        return said.code == 0
+
+    def _is_patient(self) -> bool:
+        """Whether it is to lie a while yet; the page is opened at once."""
+        now = time.monotonic()
+        self._asked_at = self._asked_at or now
+        if self.story.at_form and self._page is None and self._clicked is None:
+            self._page = self._open_page()
+        return now - self._asked_at < self.story.patience
 
     @property
     def _word(self) -> VerdictWord:
@@ -140,8 +174,8 @@ class Case:
 
     def _edit(self, item: Item) -> bool:
         """Change the draft, at the desk; its old choice on the form is remembered."""
-        form = self._form()
-        self._old_choice = form.choose("approve") if form else {}
+        page = self._open_page()
+        self._old_choice = page.form.choose("approve") if page else {}
         file = self._installation.folder / f"{self.story.id}.json"
         file.write_text(json.dumps({"body": self._read(item).body + ADDED}))
         someone = self._installation.add_reviewer()
@@ -171,28 +205,31 @@ class Case:
                 self._note(by, item, at_form=False)
 
     def _click(self, item: Item, by: Person) -> None:
-        """Send the form, unless this very one was sent already and is not read yet."""
-        form = self._form()
-        if form is None or self._clicked == (form.key, item.version):
+        """Send the page that is open; where it is too old, open another one."""
+        page = self._page or self._open_page()
+        self._page = None
+        if page is None or self._clicked == (page.form.key, item.version):
+            # Nothing to click on, or a click that nobody has read yet.
             return
         more = {"reason": "as the story goes"}
-        answer = self._installation.fill_in(form, self._word, by, **more)
+        answer = self._installation.fill_in(page.form, self._word, by, **more)
         if f" v{item.version} " not in " ".join(answer.values()):
             return
-        if self._send(answer):
-            self._clicked = (form.key, item.version)
+        if self._send(page, answer):
+            self._clicked = (page.form.key, item.version)
             self._note(by, item, at_form=True)
         if self.story.clicks_twice:
             self.doubled += 1
-            self._send(answer)
+            self._send(page, answer)
 
     def _come_late(self, item: Item, word: VerdictWord) -> bool:
         """Hand in a verdict on the first version, which is not asked for any more."""
         someone = self._installation.add_reviewer()
         self.stale.append(someone.id)
-        if self.story.at_form and self._old_choice:
+        page = self._open_page() if self.story.at_form else None
+        if page is not None and self._old_choice:
             proof = {"reviewer": someone.id, "code": someone.code}
-            self._send({**self._old_choice, **proof})
+            self._send(page, {**self._old_choice, **proof})
         first = self._installation.version(item.model_copy(update={"version": 1}))
         self._installation.command(
             *("decide", item.id, word, "--as", someone.id, "--reason", "too late"),
@@ -204,16 +241,17 @@ class Case:
     def _note(self, by: Person, item: Item, *, at_form: bool) -> None:
         self.clicks.append(Click(by.id, self._word, item.version, at_form))
 
-    def _form(self) -> Form | None:
+    def _open_page(self) -> Page | None:
         """The form of the run that carries the request now, if it shows one."""
         with suppress(httpx.HTTPError, AssertionError):
-            return self._installation.run_of(self.workflow).form(within=0)
+            run = self._installation.run_of(self.workflow)
+            return Page(run, run.form(within=0))
         return None
 
-    def _send(self, answer: dict[str, str]) -> bool:
+    def _send(self, page: Page, answer: dict[str, str]) -> bool:
+        """Whether Prefect took it; it refuses what is not on its form any more."""
         with suppress(httpx.HTTPError, AssertionError):
-            run = self._installation.run_of(self.workflow)
-            return run.resume(answer).status == "ACCEPT"
+            return page.run.resume(answer).status == "ACCEPT"
         return False
 
     def _read(self, item: Item) -> Text:

@@ -21,6 +21,8 @@ BlowKind: TypeAlias = Literal[
     "flow killed between statements",
     "supervisor killed",
     "supervisor killed between statements",
+    "worker killed",
+    "worker's flow killed",
     "Prefect server killed",
     "PostgreSQL restarted",
 ]
@@ -34,9 +36,16 @@ _ONE_IN: dict[BlowKind, int] = {
     "flow killed between statements": 4,
     "supervisor killed": 20,
     "supervisor killed between statements": 12,
+    "worker killed": 50,
+    "worker's flow killed": 20,
     "Prefect server killed": 25,
     "PostgreSQL restarted": 12,
 }
+_OF_WORKER: frozenset[BlowKind] = frozenset({"worker killed", "worker's flow killed"})
+# Starting a worker and each of its runs costs more than carrying ten requests.
+_WORKER_FROM = 20
+_DEPLOYED = 0.12
+_LONGEST_PATIENCE = 5.0
 _MOODS: dict[Mood, int] = {
     "accept": 55,
     "drop_before_reply": 8,
@@ -56,7 +65,10 @@ class Story(Value):
 
     number: int
     ending: Ending
+    deployed: bool
     at_form: bool
+    patience: float
+    """How long it lies before somebody decides, with its page open."""
     clicks_twice: bool
     comes_late: bool
 
@@ -94,16 +106,25 @@ class Plan(Value):
     stories: tuple[Story, ...]
     blows: tuple[Blow, ...]
 
+    @property
+    def has_worker(self) -> bool:
+        """Whether some requests are carried by a worker of a work pool."""
+        return any(story.deployed for story in self.stories)
+
 
 def make_plan(requests: int, seed: int, database: Database) -> Plan:
     """The plan of a seed: the same arguments, the same plan."""
     chance = Random(seed)
-    stories = tuple(_story(chance, number) for number in range(1, requests + 1))
+    deployed = _DEPLOYED if requests >= _WORKER_FROM else 0
+    stories = tuple(_story(chance, n, deployed) for n in range(1, requests + 1))
     acts = sum(len(story.acts) for story in stories)
-    kinds = [k for k in _ONE_IN if k != "PostgreSQL restarted" or database != "sqlite"]
+    left_out = set() if database == "postgresql" else {"PostgreSQL restarted"}
+    if not any(story.deployed for story in stories):
+        left_out |= _OF_WORKER
     blows = [
         _blow(chance, kind, acts)
-        for kind in kinds
+        for kind in _ONE_IN
+        if kind not in left_out
         for _ in range(max(1, requests // _ONE_IN[kind]))
     ]
     ordered = tuple(sorted(blows, key=lambda blow: blow.after))
@@ -117,11 +138,13 @@ def moods(seed: int) -> Iterator[Mood]:
         yield _one_of(chance, _MOODS)
 
 
-def _story(chance: Random, number: int) -> Story:
+def _story(chance: Random, number: int, deployed: float) -> Story:
     return Story(
         number=number,
         ending=_one_of(chance, _ENDINGS),
+        deployed=chance.random() < deployed,
         at_form=chance.random() < 0.6,
+        patience=max(0, chance.uniform(-1, 1)) * _LONGEST_PATIENCE,
         clicks_twice=chance.random() < 0.4,
         comes_late=chance.random() < 0.3,
     )

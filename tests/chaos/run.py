@@ -11,9 +11,10 @@ from tests.chaos.people import Case
 from tests.chaos.plan import Blow, Plan
 
 _AT_ONCE = 8
-# From its last sign of life on; a server's restart takes less than that.
-_STUCK_AFTER = 90.0
+# From the last sign of life on: a dead run of a worker comes back within a minute.
+_STUCK_AFTER = 150.0
 _TICK = 0.05
+_AGAIN = 0.5
 
 
 class Run:
@@ -30,6 +31,7 @@ class Run:
         self._blows = list(plan.blows)
         self._falling: list[tuple[float, Blow]] = []
         self._moved = self.began
+        self._idle: dict[str, str] = {}
 
     def to_its_end(self) -> None:
         """Go on until every request is settled, or nothing moves any more."""
@@ -61,7 +63,8 @@ class Run:
             self.parts.installation.add_ticket(story.id)
             self.parts.carry(story)
             self.cases.append(Case(self.parts.installation, story))
-            self._count("submit")
+            if not story.deployed:
+                self._count("submit")
 
     def _go_on(self, case: Case) -> None:
         act = case.go_on()
@@ -70,17 +73,14 @@ class Run:
 
     def _look_after(self, cases: list[Case]) -> None:
         """What people do about requests that nobody carries: resolve, resume."""
-        by_id = {case.story.id: case for case in cases}
         for request_id, how in self.parts.ended():
-            case = by_id.get(request_id)
-            if case is None:
-                continue
-            case.how.append(how)
-            session = case.session()
-            if session is not None and session.status == "unknown" and case.resolve():
+            self._idle[request_id] = how
+        for case in cases:
+            if case.is_unknown and case.resolve():
                 self._count("resolve")
-                session = case.session()
-            if session is None or session.is_open or session.status == "unknown":
+            session = case.session()
+            is_open = session is None or session.is_open
+            if is_open and self._idle.pop(case.story.id, None) is not None:
                 self.parts.carry(case.story)
                 self._count("resume")
 
@@ -98,7 +98,8 @@ class Run:
         now = time.monotonic()
         for when, blow in [due for due in self._falling if due[0] <= now]:
             self._falling.remove((when, blow))
-            self.parts.strike(blow)
+            if not self.parts.strike(blow):
+                self._falling.append((now + _AGAIN, blow))
 
     def _last_turns(self) -> None:
         """A supervisor's turns, until it has found nothing to do."""

@@ -47,6 +47,8 @@ class Told:
     def tell(self, **line: Any) -> bool:
         """One line for it; False if it is dead."""
         assert self._process.stdin is not None
+        if self.is_dead:
+            return False
         try:
             print(json.dumps(line), file=self._process.stdin, flush=True)
         except BrokenPipeError:
