@@ -19,7 +19,12 @@ import anyio
 from httpx import HTTPError
 from prefect.client.schemas.objects import State
 from prefect.client.utilities import get_or_create_client
-from prefect.exceptions import FlowPauseTimeout, Pause, PrefectHTTPStatusError
+from prefect.exceptions import (
+    FlowPauseTimeout,
+    ObjectNotFound,
+    Pause,
+    PrefectHTTPStatusError,
+)
 from prefect.flow_runs import apause_flow_run, asuspend_flow_run
 from prefect.input.actions import adelete_flow_run_input
 from prefect.states import Running, Scheduled
@@ -66,7 +71,7 @@ async def wait_for(
     services: Services, work: Work, asked: tuple[Interaction, ...], run: FlowRun
 ) -> Work:
     """Wait until the round is over; what is recorded already is never asked again."""
-    work = await _read_unread_answers(services, work)
+    work = await _read_unread_answers(services, work, run)
     kind: PauseKind = "hot"
     typed: dict[str, Json] = {}
     while True:
@@ -186,15 +191,30 @@ async def _show_form(
     return answer.model_dump(mode="json")
 
 
-async def _read_unread_answers(services: Services, work: Work) -> Work:
+async def _read_unread_answers(services: Services, work: Work, run: FlowRun) -> Work:
     """Take what was submitted to a form whose process has died before it read it."""
     for pause in waiting.unread_pauses(services, work):
+        if pause.flow_run_id != str(run.id):
+            await _close_form(UUID(pause.flow_run_id))
         answer = await _stored_answer(pause)
         values, sent_at = answer or (None, None)
         work = waiting.take_stored_answer(services, work, pause, values, sent_at)
         if answer is not None:
             await _forget_answer(pause)
     return work
+
+
+async def _close_form(other_run: UUID) -> None:
+    """Let Prefect refuse what is sent to the form of a run that we go on for.
+
+    It would take it, and nobody would ever read it. A process that is alive after all
+    wakes and finds that it is superseded.
+    """
+    client, _ = get_or_create_client()
+    with suppress(ObjectNotFound):
+        state = (await client.read_flow_run(other_run)).state
+        if state is not None and state.is_paused():
+            await client.set_flow_run_state(other_run, Running(), force=True)
 
 
 async def _stored_answer(pause: PauseRow) -> Answer | None:

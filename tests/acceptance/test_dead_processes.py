@@ -107,6 +107,28 @@ def test_a_form_that_nobody_has_read_is_read_when_the_request_goes_on(
     assert run.stored_answer(form) is None
 
 
+def test_a_page_of_a_run_that_has_died_takes_nothing_once_another_goes_on(
+    installation: Installation,
+) -> None:
+    """L12: Prefect would take the click, and nobody would ever read it."""
+    process, workflow = waiting(installation, "old-page")
+    old = installation.run_of(workflow)
+    page = old.form()
+    process.kill()
+    eventually(lambda: installation.lease_is_over(workflow))
+    newer = installation.start("resume", workflow)
+    eventually(lambda: installation.run_of(workflow).id != old.id)
+    installation.run_of(workflow).form()
+
+    ada = installation.add_reviewer()
+    said = old.resume(installation.fill_in(page, "approve", ada))
+    decide(installation, workflow)
+
+    assert said.status == "ABORT"
+    assert newer.wait() == 0, newer.said()
+    assert len(installation.mails("old-page")) == 1
+
+
 def test_of_two_that_resume_a_request_one_works_and_the_other_says_why_not(
     installation: Installation,
 ) -> None:
