@@ -45,10 +45,9 @@ class Postgres:
         self._run("CREATE DATABASE migrated")
         _migrate(server.get_uri("migrated"))
 
-    def make(self, *, empty: bool = False) -> tuple[str, Callable[[], None]]:
-        """The URL of a fresh database, and what drops it again."""
+    def make(self, template: str = "migrated") -> tuple[str, Callable[[], None]]:
+        """The URL of a copy of a database, and what drops it again."""
         name = f"test_{next(self._numbers)}"
-        template = "template1" if empty else "migrated"
         self._run(f"CREATE DATABASE {name} TEMPLATE {template}")
         drop = f"DROP DATABASE {name} WITH (FORCE)"
         return self._server.get_uri(name), lambda: self._run(drop)
@@ -98,23 +97,35 @@ def empty_database(
         yield f"sqlite:///{tmp_path / 'empty.db'}"
         return
     server: Postgres = request.getfixturevalue("postgres")
-    url, drop = server.make(empty=True)
+    url, drop = server.make("template1")
     yield url
     drop()
 
 
 @pytest.fixture
-def database(
+def make_database(
     dialect: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Callable[[str], tuple[str, Callable[[], None]]]:
+    """Makes migrated databases without rows: the URL, and what drops it again."""
+    if dialect == "postgresql":
+        server: Postgres = request.getfixturevalue("postgres")
+        return lambda name: server.make()
+    template: Path = request.getfixturevalue("sqlite_template")
+
+    def copied(name: str) -> tuple[str, Callable[[], None]]:
+        path = tmp_path / f"{name}.db"
+        shutil.copyfile(template, path)
+        return f"sqlite:///{path}", path.unlink
+
+    return copied
+
+
+@pytest.fixture
+def database(
+    make_database: Callable[[str], tuple[str, Callable[[], None]]],
 ) -> Iterator[str]:
     """The URL of a migrated database without rows."""
-    if dialect == "sqlite":
-        path = tmp_path / "placet.db"
-        shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
-        yield f"sqlite:///{path}"
-        return
-    server: Postgres = request.getfixturevalue("postgres")
-    url, drop = server.make()
+    url, drop = make_database("placet")
     yield url
     drop()
 
@@ -159,15 +170,9 @@ def stripe(running_stripe: LocalStripe) -> LocalStripe:
 
 
 @pytest.fixture
-def world(
-    database: str,
-    tmp_path: Path,
-    mail: RecordingServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[World]:
-    """An installation with customers, a ticket and two reviewers."""
+def plain_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mail domain's tools as plain functions, without Prefect around them."""
     from tasks.support_email import tools
-    from tests.world import World
 
     work: Any = tools.WORK
     bare = {name: tool.fn for name, tool in work.items()}
@@ -175,6 +180,15 @@ def world(
     acting: Any = tools.EFFECTS
     plain = {name: e._replace(tool=e.tool.fn) for name, e in acting.items()}
     monkeypatch.setattr(tools, "EFFECTS", plain)
+
+
+@pytest.fixture
+def world(
+    database: str, tmp_path: Path, mail: RecordingServer, plain_tools: None
+) -> Iterator[World]:
+    """An installation with customers, a ticket and two reviewers."""
+    from tests.world import World
+
     made = World(database, tmp_path, mail.port)
     yield made
     made.close()

@@ -17,9 +17,19 @@ def codes(outcome: Outcome) -> list[str]:
 
 def text_of(mail: Received) -> str:
     """What the customer reads of a mail."""
-    parsed = BytesParser(policy=default).parsebytes(mail.content)
+    return content_of(read_mail(mail.content))
+
+
+def read_mail(data: bytes) -> EmailMessage:
+    """A mail from its bytes."""
+    parsed = BytesParser(policy=default).parsebytes(data)
     assert isinstance(parsed, EmailMessage)
-    text: str = parsed.get_content()
+    return parsed
+
+
+def content_of(mail: EmailMessage) -> str:
+    """Its text."""
+    text: str = mail.get_content()
     return text.replace("\r\n", "\n").strip()
 
 

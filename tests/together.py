@@ -1,5 +1,6 @@
 """Doing things at the same time."""
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,6 +10,9 @@ from typing import Any, TypeVar
 from sqlalchemy import text
 
 from blocks.ledger.database import Ledger
+
+RACES = int(os.environ.get("PLACET_RACES", "10"))
+"""How many rounds of each race, and how many random sequences; `make races`: more."""
 
 Result = TypeVar("Result")
 _BLOCKED = text(
