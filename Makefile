@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check bench lock docs clean
+.PHONY: help demo test chaos check bench lock docs clean
 
 BIN := .venv/bin
 UV := $(BIN)/uv
@@ -26,6 +26,9 @@ demo: $(RUN) ## Run the main job here (ANSWERS=approve|edit|reject decides it, T
 
 test: .venv/.dev ## Run all tests
 	@$(BIN)/pytest -n 2 --dist loadfile
+
+chaos: .venv/.dev ## Kill what can be killed under requests (N=200, SEED=, DB=sqlite|postgresql)
+	@$(BIN)/python -m tests.chaos $(if $(N),--requests "$$N") $(if $(SEED),--seed "$$SEED") $(if $(DB),--database "$$DB")
 
 check: .venv/.dev ## Check style, types and the import arrow
 	$(BIN)/ruff check

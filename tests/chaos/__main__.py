@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -11,7 +12,7 @@ from random import SystemRandom
 from tests.chaos.checks import all_checks
 from tests.chaos.house import all_parts
 from tests.chaos.plan import Plan, make_plan
-from tests.chaos.report import told
+from tests.chaos.report import keep_trails, told
 from tests.chaos.run import Run
 
 
@@ -19,13 +20,17 @@ def main() -> int:
     """Run once; 1 if a promise was broken. What went wrong keeps its folder."""
     plan = _plan()
     folder = Path(tempfile.mkdtemp(prefix="placet-chaos-"))
-    print(f"chaos: seed {plan.seed}, in {folder}", flush=True)
+    print(f"chaos on {plan.database}, seed {plan.seed}: {folder}", flush=True)
     with all_parts(plan, folder, folder / "prefect") as parts:
         run = Run(plan, parts)
         run.to_its_end()
         checks = all_checks(run)
         print(told(run, checks))
-    return 1 if any(check.broken for check in checks) else 0
+        keep_trails(run, checks)
+    if any(check.broken for check in checks):
+        return 1
+    shutil.rmtree(folder)
+    return 0
 
 
 def _plan() -> Plan:

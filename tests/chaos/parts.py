@@ -124,13 +124,13 @@ class Parts:
         """Start again what has died; a flow process goes on with its requests."""
         for where, carrier in enumerate(self._carriers):
             if carrier.is_dead:
-                self._note_death(carrier, "flow")
+                self._bury(carrier, "flow")
                 self._carriers[where] = self._start("carrier")
                 for story in self._carried.values():
                     if self._where(story) == where:
                         self._tell(story)
         if self._supervisor.is_dead:
-            self._note_death(self._supervisor, "supervisor")
+            self._bury(self._supervisor, "supervisor")
             self._supervisor = self._start("supervisor")
         if self._worker is not None:
             self._worker.tend()
@@ -166,7 +166,8 @@ class Parts:
         told.kill()
         return True
 
-    def _note_death(self, told: Told, name: str) -> None:
+    def _bury(self, told: Told, name: str) -> None:
+        told.kill()
         if told.pid in self._killed:
             return
         if told.ended_with == -signal.SIGKILL:

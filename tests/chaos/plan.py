@@ -44,7 +44,7 @@ _ONE_IN: dict[BlowKind, int] = {
 _OF_WORKER: frozenset[BlowKind] = frozenset({"worker killed", "worker's flow killed"})
 # Starting a worker and each of its runs costs more than carrying ten requests.
 _WORKER_FROM = 20
-_DEPLOYED = 0.12
+_ONE_DEPLOYED_IN = 8
 _LONGEST_PATIENCE = 5.0
 _MOODS: dict[Mood, int] = {
     "accept": 55,
@@ -115,11 +115,14 @@ class Plan(Value):
 def make_plan(requests: int, seed: int, database: Database) -> Plan:
     """The plan of a seed: the same arguments, the same plan."""
     chance = Random(seed)
-    deployed = _DEPLOYED if requests >= _WORKER_FROM else 0
-    stories = tuple(_story(chance, n, deployed) for n in range(1, requests + 1))
+    has_worker = requests >= _WORKER_FROM
+    stories = tuple(
+        _story(chance, n, has_worker and n % _ONE_DEPLOYED_IN == 0)
+        for n in range(1, requests + 1)
+    )
     acts = sum(len(story.acts) for story in stories)
     left_out = set() if database == "postgresql" else {"PostgreSQL restarted"}
-    if not any(story.deployed for story in stories):
+    if not has_worker:
         left_out |= _OF_WORKER
     blows = [
         _blow(chance, kind, acts)
@@ -138,11 +141,11 @@ def moods(seed: int) -> Iterator[Mood]:
         yield _one_of(chance, _MOODS)
 
 
-def _story(chance: Random, number: int, deployed: float) -> Story:
+def _story(chance: Random, number: int, deployed: bool) -> Story:
     return Story(
         number=number,
         ending=_one_of(chance, _ENDINGS),
-        deployed=chance.random() < deployed,
+        deployed=deployed,
         at_form=chance.random() < 0.6,
         patience=max(0, chance.uniform(-1, 1)) * _LONGEST_PATIENCE,
         clicks_twice=chance.random() < 0.4,

@@ -18,10 +18,21 @@ def told(run: Run, checks: list[Check]) -> str:
         again = f"N={len(plan.stories)} SEED={plan.seed} DB={plan.database}"
         lines += [
             "",
-            f"Ledger, artifacts and logs: {folder}.",
+            f"Trails of what broke, and the processes' logs: {folder}",
             f"The same plan again: make chaos {again}",
         ]
     return "\n".join(lines)
+
+
+def keep_trails(run: Run, checks: list[Check]) -> None:
+    """Write the trail of every request that broke a promise beside the logs."""
+    words = "\n".join(what for check in checks for what in check.broken)
+    installation = run.parts.installation
+    for case in run.cases:
+        if case.workflow in words:
+            said = installation.command("audit", "show", case.workflow, "--json")
+            file = installation.folder / f"{case.workflow}.trail.json"
+            file.write_text(said.out or said.err)
 
 
 def _figures(run: Run) -> Iterator[str]:
