@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import cast
 
 from blocks.artifacts import ArtifactStore
-from blocks.domain import Domain
+from blocks.domain import Domain, domain_of
 from blocks.ledger import claims, facts, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, Transaction
@@ -62,7 +62,7 @@ def pass_gate(
         claim = _claim(tx, claim_id, token)
         session = sessions.load(tx, claim.workflow)
         version = versions.load(tx, claim.item, claim.version)
-    domain = domains[session.domain]
+    domain = domain_of(domains, session.domain)
     snapshot = version.snapshot
     if snapshot.tool != tool:
         raise Refused(f"Claim {claim_id} is not for {tool}.", code="not_claimed")

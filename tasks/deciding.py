@@ -1,6 +1,7 @@
 """What is done next: policy permits, rules or the workflow model choose among that."""
 
 from blocks.choosing import Choice
+from blocks.domain import domain_of
 from blocks.generation import Generation, provenance_of
 from blocks.ledger import audit, endings, proposals, sessions
 from policies import steps
@@ -14,7 +15,7 @@ from tasks.work import Work, view
 
 def decide(services: Services, work: Work) -> Decision:
     """The next decision, recorded with its reasons before it is performed."""
-    adapter = services.domains[work.session.domain].adapter
+    adapter = domain_of(services.domains, work.session.domain).adapter
     with services.ledger.write() as tx:
         seen = view(tx, work, endings.expire_overdue(tx, work.workflow))
         permitted = steps.permitted(seen, adapter)

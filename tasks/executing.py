@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from blocks.domain import domain_of
 from blocks.ledger import audit, claims, facts, items, sessions, versions
 from blocks.ledger.claims import Claim, Result
 from policies.canonical import canonical_bytes
@@ -28,7 +29,7 @@ def execute(services: Services, work: Work, item: str) -> Work:
 
 
 def _claim(services: Services, work: Work, item_id: str) -> Claim | None:
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     seconds = services.settings.lease_seconds
     with services.ledger.read() as tx:
         item = items.load(tx, item_id)

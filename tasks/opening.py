@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from blocks.domain import domain_of
 from blocks.ledger import sessions
 from blocks.ledger.sessions import Opening, Session
 from policies import canonical
@@ -112,4 +113,4 @@ def owner() -> str:
 
 def tools_of(services: Services, domain: str) -> Any:
     """The module that runs a domain's tools; imported only by whoever runs them."""
-    return importlib.import_module(services.domains[domain].tools)
+    return importlib.import_module(domain_of(services.domains, domain).tools)
