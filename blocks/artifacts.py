@@ -6,6 +6,7 @@ root tells a store that lost something from one that is not there at all.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -47,10 +48,14 @@ def describe(
 
 
 class ArtifactStore:
-    """A folder, bucket or anything else that fsspec can open, by URL or path."""
+    """A folder, bucket or anything else that fsspec can open, by URL or path.
 
-    def __init__(self, url: str) -> None:
+    `is_used` says whether a ledger has artifacts: then an empty store is not its own.
+    """
+
+    def __init__(self, url: str, is_used: Callable[[], bool] = lambda: False) -> None:
         self.url = url
+        self._is_used = is_used
         self._fs: Any = None
         self._root = ""
 
@@ -64,9 +69,9 @@ class ArtifactStore:
         stored = describe(data, kind, media_type)
         path = self._path(stored.ref)
         try:
-            for place, bytes_ in ((self._mark, _MARK_SAYS), (path, data)):
-                if not self._holds(place, bytes_):
-                    self._write(place, bytes_)
+            self._mark_as_ours()
+            if not self._holds(path, data):
+                self._write(path, data)
         except OSError as error:
             raise self._unavailable(error) from error
         return stored
@@ -121,6 +126,13 @@ class ArtifactStore:
         _ = self.filesystem
         return f"{self._root}/{_MARK}"
 
+    def _mark_as_ours(self) -> None:
+        if self._holds(self._mark, _MARK_SAYS):
+            return
+        if self._is_used() and self._is_away():
+            raise self._away()
+        self._write(self._mark, _MARK_SAYS)
+
     def _is_away(self) -> bool:
         """Whether there is neither the mark nor, for a store without one, anything."""
         fs = self.filesystem
@@ -168,7 +180,7 @@ class ArtifactStore:
     def _away(self) -> Unavailable:
         return Unavailable(
             f"The artifact store {self.url} is empty: it is not the one that was used.",
-            hint="Nothing was changed. Check PLACET_ARTIFACTS and that it is mounted.",
+            hint="Nothing ends by this. Check PLACET_ARTIFACTS and that it is mounted.",
         )
 
     def _unavailable(self, error: OSError) -> Unavailable:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from blocks.artifacts import ArtifactStore
 from blocks.desk import Desk
 from blocks.gate import Operation, pass_gate
+from blocks.ledger import proposals
 from blocks.ledger.database import Clock, Ledger, open_ledger, utc_now
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import WorkflowModelSettings
@@ -42,7 +43,11 @@ class Services:
     @cached_property
     def artifacts(self) -> ArtifactStore:
         """The artifact store."""
-        return ArtifactStore(self._places[1])
+        return ArtifactStore(self._places[1], self._has_artifacts)
+
+    def _has_artifacts(self) -> bool:
+        with self.ledger.read() as tx:
+            return proposals.has_artifacts(tx)
 
     @property
     def environment(self) -> str:

@@ -144,6 +144,16 @@ def test_a_store_that_is_away_is_not_one_that_lost_something(
         store.get(kept.ref)
 
 
+def test_an_empty_store_is_taken_for_a_used_ledger_only_when_marked_by_hand(
+    tmp_path: Path,
+) -> None:
+    store = ArtifactStore(str(tmp_path), is_used=lambda: True)
+    with pytest.raises(Unavailable):
+        store.put(b"approved", "payload")
+    (tmp_path / "placet-store").touch()
+    assert store.get(store.put(b"approved", "payload").ref) == b"approved"
+
+
 def test_a_store_that_was_made_without_a_mark_gets_one(store: ArtifactStore) -> None:
     kept = store.put(b"approved", "payload")
     mark = f"{path_root(store)}/placet-store"

@@ -199,6 +199,9 @@ def test_a_store_that_is_away_for_a_moment_ends_nothing(
     looks = {"asked": world.refreshed, "approved": world.resume}
     with pytest.raises(Unavailable):
         looks.get(point, world.advance)(reload(world.services, work.held))
+    with pytest.raises(Unavailable):
+        world.advance(world.opened("request-2"))
+    assert not any(place.iterdir())
     place.rmdir()
     away.rename(place)
     if point == "asked":
