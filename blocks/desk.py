@@ -106,10 +106,17 @@ class Desk:
         ]
         with self.ledger.write() as tx:
             endings.expire_overdue(tx, session.workflow)
+            before = tx.connection.begin_nested()
             who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
             if isinstance(who, Denied):
+                before.commit()
                 return _turn_away(tx, handed, None, [_denied(handed, who)])
             session = sessions.load(tx, session.workflow)
+            refusals = _judge(tx, session, domain, who, handed, judged)
+            if refusals:
+                # A slip spends no code: only what is recorded does.
+                before.rollback()
+                return _turn_away(tx, handed, who, refusals)
             return self._take(tx, session, domain, who, handed, judged)
 
     def _look(
@@ -143,17 +150,10 @@ class Desk:
         who: Reviewer,
         handed: HandedIn,
         judged: list[Judged],
-    ) -> Outcome:
-        _lock(tx, handed)
+    ) -> Taken:
+        """Record what was judged to be right, in the same transaction."""
         acting = Acting(who=who, channel=handed.channel)
-        pairs = list(zip(handed.verdicts, judged, strict=True))
-        found = [judging.judge(tx, session, domain, acting, v, j) for v, j in pairs]
-        refusals = [refusal for refusal in found if refusal is not None]
-        refusals += _judge_answers(tx, session, who, handed)
-        if not refusals and not pairs and not handed.answers:
-            refusals = [_nothing(handed)]
-        if refusals:
-            return _turn_away(tx, handed, who, refusals)
+        pairs = zip(handed.verdicts, judged, strict=True)
         self._keep(judged)
         for question, value in handed.answers.items():
             said = interaction.words(value)
@@ -172,6 +172,34 @@ class Desk:
                 self.artifacts.put(looked.prepared.data, "payload")
 
 
+def _judge(
+    tx: Transaction,
+    session: Session,
+    domain: Domain,
+    who: Reviewer,
+    handed: HandedIn,
+    judged: list[Judged],
+) -> list[Refusal]:
+    """Everything that keeps a submission from being recorded, under its locks."""
+    if who.tenant != session.tenant:
+        return [_unknown_here(handed)]
+    _lock(tx, handed)
+    acting = Acting(who=who, channel=handed.channel)
+    pairs = zip(handed.verdicts, judged, strict=True)
+    found = [judging.judge(tx, session, domain, acting, v, j) for v, j in pairs]
+    refusals = [refusal for refusal in found if refusal is not None]
+    refusals += _judge_answers(tx, session, who, handed)
+    if not refusals and not handed.verdicts and not handed.answers:
+        refusals = [_nothing(handed)]
+    return refusals
+
+
+def _unknown_here(handed: HandedIn) -> Refusal:
+    """Whoever works for another tenant is not told what there is in this one."""
+    about = [verdict.item for verdict in handed.verdicts] or [handed.workflow]
+    return Refusal(item=about[0], code="not_found", message=f"there is no {about[0]}")
+
+
 def _seen(
     tx: Transaction, session: Session, verdict: ItemVerdict
 ) -> tuple[Item, Version]:
@@ -188,6 +216,8 @@ def _lock(tx: Transaction, handed: HandedIn) -> None:
         if item.id in named:
             items.load(tx, item.id, lock=True)
     questions.lock(tx, handed.workflow, tuple(handed.answers))
+    tx.look_at_clock()
+    endings.expire_overdue(tx, handed.workflow)
 
 
 def _judge_answers(

@@ -61,7 +61,7 @@ def refresh_items(services: Services, work: Work) -> Work:
         return _retried(lambda: _refresh(services, work, moved))
     except (InvalidInput, NotFound) as error:
         for item in moved:
-            _give_up(services, item, error.message)
+            _give_up(services, work, item, error.message)
         return working.reload(services, work.held)
 
 
@@ -127,6 +127,7 @@ def _ask_first(
         action.confidence,
     )
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         policy = _same_policy(tx, policy)
         first = proposals.bind(
             tx,
@@ -142,7 +143,8 @@ def _ask_first(
         )
         new = _new_item(work, position, action, prepared, policy)
         item = items.ask(tx, new, first)
-        if _is_automatic(prepared, policy) and item.state == State.QUEUED:
+        asked = item.risk_level == prepared.risk.level and item.state == State.QUEUED
+        if asked and _is_automatic(prepared, policy):
             why = ("low risk", *prepared.risk.reasons)
             verdicts.approve_by_policy(tx, item, why)
 
@@ -155,13 +157,14 @@ def ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
     try:
         _ask_again(services, work, item, event)
     except InvalidInput as error:
-        _give_up(services, item, error.message)
+        _give_up(services, work, item, error.message)
 
 
-def _give_up(services: Services, item: Item, why: str) -> None:
+def _give_up(services: Services, work: Work, item: Item, why: str) -> None:
     """Cancel an item of which no valid version can be made, unless it was decided."""
     reason = f"no valid version can be made from present facts: {why}"
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         present = items.load(tx, item.id, lock=True)
         if (present.state, present.version) == (item.state, item.version):
             endings.cancel_one(tx, present, "system", reason)
@@ -188,6 +191,7 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
         action.confidence,
     )
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         present = items.load(tx, item.id, lock=True)
         if (present.state, present.version) != (item.state, item.version):
             # Somebody decided meanwhile: that stands, and is looked at next.
@@ -233,7 +237,7 @@ def _has_moved(services: Services, work: Work, item: Item) -> bool:
     stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
     if stored.payload_hash != snapshot.payload.hash:
         # Nobody can be shown what to decide on; it must not hold up the others.
-        _give_up(services, item, "its stored payload was altered: an alarm")
+        _give_up(services, work, item, "its stored payload was altered: an alarm")
         return False
     with services.ledger.read() as tx:
         return facts.has_moved(tx, work.session, item, snapshot, stored, domain)

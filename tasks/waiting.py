@@ -24,7 +24,7 @@ from policies import form as forms
 from policies import interaction, packet
 from policies.access import Channel
 from policies.canonical import canonicalise
-from policies.errors import Conflict
+from policies.errors import Conflict, Misconfigured
 from policies.form import Form
 from policies.interaction import Interaction
 from policies.lifecycle import OPEN, State
@@ -108,7 +108,11 @@ def _hand_in(
     """Hand in what was said; where it is not taken, why."""
     if not said.code:
         return work, "a one-time code is needed, and none was given"
-    outcome = services.desk.hand_in(_handed(work, said))
+    try:
+        outcome = services.desk.hand_in(_handed(work, said))
+    except Misconfigured as error:
+        # The key was changed under us, say: nobody's slip, and no reason to end.
+        return work, f"not recorded, the installation must be mended: {error.message}"
     if not isinstance(outcome, NotTaken):
         return work, ""
     if any(r.code in _MOVED for r in outcome.refusals):
@@ -272,10 +276,14 @@ def _resume(services: Services, work: Work) -> Work | None:
                 tx, work.held, session, pending, domain, stored
             )
     except Conflict as error:
-        if error.code == "facts_moved":
+        if error.code in ("facts_moved", "already_decided"):
             return None
         raise
     if isinstance(binding, resumes.SlotTaken):
+        with services.ledger.read() as tx:
+            if resumes.is_overtaken(tx, work.workflow, pending):
+                # Withdrawn since the slot was bound: what is decided needs another one.
+                return None
         raise Conflict(
             f"Round {binding.interrupt} was resumed with another outcome.",
             code="resume_conflict",
