@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from blocks.desk import Taken
 from blocks.ledger import people
 from blocks.ledger.database import HEADS
 from blocks.ledger.people import CodeProof
 from blocks.vault import Vault
+from channels import output
 from policies import canonical
 from policies.access import Reviewer
 from tests import forging
@@ -318,3 +320,19 @@ def done(world: World) -> str:
     work, _ = world.advance(world.resumed())
     assert not work.session.is_open
     return work.workflow
+
+
+def test_a_new_key_that_could_not_be_told_is_not_taken(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E: nobody would have it, and every seed would be lost."""
+
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output, "say", full)
+        assert shell.run("keys", "rotate").code == 1
+    work = shell.world.asked()
+    outcome = shell.world.by_code(work, shell.world.says(work, "approve"))
+    assert isinstance(outcome, Taken)
