@@ -61,10 +61,15 @@ def utc_now() -> datetime:
 class Transaction:
     """An open transaction, the moment it began, and the audit events it will append."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, clock: Clock) -> None:
         self.connection = connection
-        self.now = now
+        self.now = clock()
+        self._clock = clock
         self.pending_events: dict[str, list[audit.NewEvent]] = {}
+
+    def look_at_clock(self) -> None:
+        """Let it be now: whoever waited for a lock must not judge by an old time."""
+        self.now = self._clock()
 
     def run(
         self, statement: Executable, values: dict[str, Any] | None = None
@@ -136,7 +141,7 @@ class Ledger:
                 connection = connection.execution_options(placet_mode=mode)
                 with connection.begin():
                     stage = mode
-                    yield Transaction(connection, self.clock())
+                    yield Transaction(connection, self.clock)
                     stage = f"{mode} commit"
         except DatabaseError as error:
             if not _is_out_of_reach(error):
