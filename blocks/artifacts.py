@@ -1,12 +1,14 @@
 """The artifact store: bytes by their content, behind fsspec.
 
 Written once and never overwritten; what is read is verified against its own name, so
-that bytes that were changed behind our back are noticed and never used.
+that bytes that were changed behind our back are noticed and never used. A mark at the
+root tells a store that lost something from one that is not there at all.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from blocks import private
 from policies import canonical
@@ -16,6 +18,9 @@ from policies.value import Value
 Kind: TypeAlias = Literal[
     "payload", "evidence", "prompt", "response", "provenance", "execution", "packet"
 ]
+
+_MARK = "placet-store"
+_MARK_SAYS = b"The artifacts of a Placet ledger lie here.\n"
 
 
 class StoredArtifact(Value):
@@ -43,10 +48,14 @@ def describe(
 
 
 class ArtifactStore:
-    """A folder, bucket or anything else that fsspec can open, by URL or path."""
+    """A folder, bucket or anything else that fsspec can open, by URL or path.
 
-    def __init__(self, url: str) -> None:
+    `is_used` says whether a ledger has artifacts: then an empty store is not its own.
+    """
+
+    def __init__(self, url: str, is_used: Callable[[], bool] = lambda: False) -> None:
         self.url = url
+        self._is_used = is_used
         self._fs: Any = None
         self._root = ""
 
@@ -60,6 +69,7 @@ class ArtifactStore:
         stored = describe(data, kind, media_type)
         path = self._path(stored.ref)
         try:
+            self._mark_as_ours()
             if not self._holds(path, data):
                 self._write(path, data)
         except OSError as error:
@@ -77,10 +87,15 @@ class ArtifactStore:
         return data
 
     def read_unverified(self, ref: str) -> bytes:
-        """A ref's bytes as they are now, for whoever hashes them against a copy."""
+        """A ref's bytes as they are now, for whoever hashes them against a copy.
+
+        `NotFound` if they are gone, `Unavailable` if the whole store is.
+        """
         try:
             data = self.filesystem.cat_file(self._path(ref))
         except FileNotFoundError as error:
+            if self._is_away():
+                raise self._away() from error
             raise NotFound(f"There is no artifact {ref}.") from error
         except OSError as error:
             raise self._unavailable(error) from error
@@ -105,6 +120,33 @@ class ArtifactStore:
             raise NotFound(f"{ref!r} is not the ref of an artifact.")
         _ = self.filesystem
         return f"{self._root}/{kind}/{name[:2]}/{name}"
+
+    @property
+    def _mark(self) -> str:
+        _ = self.filesystem
+        return f"{self._root}/{_MARK}"
+
+    def _mark_as_ours(self) -> None:
+        if self._holds(self._mark, _MARK_SAYS):
+            return
+        if self._is_used() and self._is_away():
+            raise self._away()
+        self._write(self._mark, _MARK_SAYS)
+
+    def _is_away(self) -> bool:
+        """Whether there is neither the mark nor, for a store without one, anything."""
+        fs = self.filesystem
+        fs.invalidate_cache()
+        try:
+            if self._holds(self._mark, _MARK_SAYS):
+                return False
+            found = fs.ls(self._root, detail=False)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            raise self._unavailable(error) from error
+        names = {str(path).rstrip("/").rpartition("/")[2] for path in found}
+        return names.isdisjoint((_MARK, *get_args(Kind)))
 
     def _holds(self, path: str, data: bytes) -> bool:
         try:
@@ -133,6 +175,12 @@ class ArtifactStore:
         return Misconfigured(
             f"PLACET_ARTIFACTS ({self.url}) cannot be used: {told}.",
             hint="Use a folder or a URL of an installed fsspec file system.",
+        )
+
+    def _away(self) -> Unavailable:
+        return Unavailable(
+            f"The artifact store {self.url} is empty: it is not the one that was used.",
+            hint="Nothing ends by this. Check PLACET_ARTIFACTS and that it is mounted.",
         )
 
     def _unavailable(self, error: OSError) -> Unavailable:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from blocks import packets
 from blocks.artifacts import ArtifactStore
-from blocks.domain import Domain
+from blocks.domain import Domain, domain_of
 from blocks.ledger import (
     audit,
     endings,
@@ -101,21 +101,27 @@ class Desk:
             session = sessions.load(tx, handed.workflow)
             seen = [_seen(tx, session, v) for v in handed.verdicts]
             policy = rules.in_force(tx)
-        domain = self.domains[session.domain]
+        domain = domain_of(self.domains, session.domain)
         judged = [
             self._look(domain, policy, verdict, item, version)
             for verdict, (item, version) in zip(handed.verdicts, seen, strict=True)
         ]
         with self.ledger.write() as tx:
             endings.expire_overdue(tx, session.workflow)
+            before = tx.connection.begin_nested()
             who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
             if isinstance(who, Denied):
+                before.commit()
                 return _turn_away(tx, handed, None, [_denied(handed, who)])
             session = sessions.load(tx, session.workflow)
-            outcome = self._take(tx, session, domain, who, handed, judged)
-        if isinstance(outcome, Taken):
-            reach(Point.VERDICT_RECORDED)
-        return outcome
+            refusals = _judge(tx, session, domain, who, handed, judged)
+            if refusals:
+                # A slip spends no code: only what is recorded does.
+                before.rollback()
+                return _turn_away(tx, handed, who, refusals)
+            taken = self._take(tx, session, domain, who, handed, judged)
+        reach(Point.VERDICT_RECORDED)
+        return taken
 
     def _look(
         self,
@@ -148,17 +154,10 @@ class Desk:
         who: Reviewer,
         handed: HandedIn,
         judged: list[Judged],
-    ) -> Outcome:
-        _lock(tx, handed)
+    ) -> Taken:
+        """Record what was judged to be right, in the same transaction."""
         acting = Acting(who=who, channel=handed.channel)
-        pairs = list(zip(handed.verdicts, judged, strict=True))
-        found = [judging.judge(tx, session, domain, acting, v, j) for v, j in pairs]
-        refusals = [refusal for refusal in found if refusal is not None]
-        refusals += _judge_answers(tx, session, who, handed)
-        if not refusals and not pairs and not handed.answers:
-            refusals = [_nothing(handed)]
-        if refusals:
-            return _turn_away(tx, handed, who, refusals)
+        pairs = zip(handed.verdicts, judged, strict=True)
         self._keep(judged)
         for question, value in handed.answers.items():
             said = interaction.words(value)
@@ -186,6 +185,34 @@ def _promise_wake(tx: Transaction, workflow: str, taken: Taken) -> None:
     outbox.promise_wake(tx, workflow, causes[0], recorded=list[Json](causes))
 
 
+def _judge(
+    tx: Transaction,
+    session: Session,
+    domain: Domain,
+    who: Reviewer,
+    handed: HandedIn,
+    judged: list[Judged],
+) -> list[Refusal]:
+    """Everything that keeps a submission from being recorded, under its locks."""
+    if who.tenant != session.tenant:
+        return [_unknown_here(handed)]
+    _lock(tx, handed)
+    acting = Acting(who=who, channel=handed.channel)
+    pairs = zip(handed.verdicts, judged, strict=True)
+    found = [judging.judge(tx, session, domain, acting, v, j) for v, j in pairs]
+    refusals = [refusal for refusal in found if refusal is not None]
+    refusals += _judge_answers(tx, session, who, handed)
+    if not refusals and not handed.verdicts and not handed.answers:
+        refusals = [_nothing(handed)]
+    return refusals
+
+
+def _unknown_here(handed: HandedIn) -> Refusal:
+    """Whoever works for another tenant is not told what there is in this one."""
+    about = [verdict.item for verdict in handed.verdicts] or [handed.workflow]
+    return Refusal(item=about[0], code="not_found", message=f"there is no {about[0]}")
+
+
 def _seen(
     tx: Transaction, session: Session, verdict: ItemVerdict
 ) -> tuple[Item, Version]:
@@ -202,6 +229,8 @@ def _lock(tx: Transaction, handed: HandedIn) -> None:
         if item.id in named:
             items.load(tx, item.id, lock=True)
     questions.lock(tx, handed.workflow, tuple(handed.answers))
+    tx.look_at_clock()
+    endings.expire_overdue(tx, handed.workflow)
 
 
 def _judge_answers(

@@ -1,9 +1,11 @@
 """A business domain as the ledger's scripts see it: its judgement and its tables."""
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from blocks.ledger.database import Transaction
 from policies.adapter import Adapter
+from policies.errors import Misconfigured
 from policies.value import Json
 
 
@@ -50,3 +52,14 @@ class Domain(NamedTuple):
     store: DomainStore
     tools: str
     needs: tuple[str, ...] = ()
+
+
+def domain_of(domains: Mapping[str, Domain], name: str) -> Domain:
+    """The domain that a request was opened in; `Misconfigured` if it is gone."""
+    found = domains.get(name)
+    if found is None:
+        raise Misconfigured(
+            f"The domain {name} of this request is not registered.",
+            hint="Add it again in tasks/domains.py.",
+        )
+    return found

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import NamedTuple, TypeAlias, cast
 
 from blocks.artifacts import ArtifactStore
-from blocks.domain import Domain
+from blocks.domain import Domain, domain_of
 from blocks.ledger import claims, effects, facts, outbox, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, Transaction
@@ -129,7 +129,7 @@ def _approach(gate: Gate, claim_id: str, token: int, tool: str) -> _Passing:
         claim = _claim(tx, claim_id, token)
         session = sessions.load(tx, claim.workflow)
         snapshot = versions.load(tx, claim.item, claim.version).snapshot
-    domain = gate.domains[session.domain]
+    domain = domain_of(gate.domains, session.domain)
     if snapshot.tool != tool:
         raise Refused(f"Claim {claim_id} is not for {tool}.", code="not_claimed")
     stored = facts.read_stored(gate.artifacts, domain.adapter, snapshot)

@@ -90,7 +90,10 @@ def _version(artifacts: ArtifactStore, version: Version) -> dict[str, Any]:
         "resource": snapshot.intent.resource,
         "resource_version": snapshot.intent.resource_version,
         "evidence": [e.model_dump() for e in snapshot.evidence],
-        "made_from": _provenance(artifacts, version.provenance),
+        # An edit keeps the provenance of what it changed; it was made by a person.
+        "made_from": None
+        if version.diff
+        else _provenance(artifacts, version.provenance),
     }
 
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _HINT = "Set it to a long random text and keep it, or let `placet demo` make one."
 
 
+SHORTEST_KEY = 16
+"""Characters; a random text of that length is beyond guessing."""
+
+
 class Vault:
     """Seals and opens short texts with the secret key, which is never shown."""
 
@@ -21,9 +25,14 @@ class Vault:
         self._secret_key = secret_key
 
     def check(self) -> None:
-        """`Misconfigured` if there is no key to work with."""
+        """`Misconfigured` if there is no key to work with, or a weak one."""
         if not self._secret_key:
             raise Misconfigured("PLACET_SECRET_KEY is not set.", hint=_HINT)
+        if len(self._secret_key) < SHORTEST_KEY:
+            raise Misconfigured(
+                f"PLACET_SECRET_KEY is shorter than {SHORTEST_KEY} characters.",
+                hint=_HINT,
+            )
 
     def seal(self, text: str) -> str:
         """Encrypt."""

@@ -3,14 +3,18 @@
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from blocks import prefect_runs
+from blocks.repeating import Repeating
 from blocks.settings import Settings
 from channels.local_server import LocalServer
-from policies.errors import Superseded
+from policies.errors import PlacetError, Superseded
 from policies.value import Json
+
+_LOOK_EVERY = 1.0
 
 
 @contextmanager
@@ -24,13 +28,27 @@ def prefect_api(settings: Settings) -> Iterator[str]:
     if configured:
         yield configured
         return
-    with LocalServer(settings.home / "prefect") as server:
+    with (
+        LocalServer(settings.home / "prefect") as server,
+        Repeating(partial(_keep_up, server), _LOOK_EVERY),
+    ):
         # Before Prefect is imported: it reads its settings once.
         os.environ["PREFECT_API_URL"] = server.api_url
         try:
             yield server.api_url
         finally:
             del os.environ["PREFECT_API_URL"]
+
+
+def _keep_up(server: LocalServer) -> bool:
+    """Go on with a server of our own at the same address if another's has ended.
+
+    Whoever started it ends it with its own request; ours still waits there.
+    """
+    # What cannot be started now is tried again in a moment.
+    with suppress(PlacetError):
+        server.keep_up()
+    return True
 
 
 def use_running_server(settings: Settings) -> None:

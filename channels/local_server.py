@@ -89,6 +89,20 @@ class LocalServer:
             if not self.find():
                 self._start_ours()
 
+    def keep_up(self) -> None:
+        """Start a server at the same address if the one that was found has ended.
+
+        Clients of this process have read that address once, and know no other.
+        """
+        if self.is_ours or self._recorded() is not None:
+            return
+        address = self.url
+        with _only_one(self.home / "server.lock"):
+            if self.find() and self.url == address:
+                return
+            self.url, self._port = address, urlsplit(address).port
+            self._start_ours()
+
     def find(self) -> bool:
         """Whether a server runs on this home already; if so, `url` is its address."""
         self.url = self._recorded_url() or ""
@@ -107,13 +121,18 @@ class LocalServer:
         return self.home / "server.json"
 
     def _recorded_url(self) -> str | None:
+        url = self._recorded()
+        return url if url is not None and self._answers(url) else None
+
+    def _recorded(self) -> str | None:
+        """The address that is noted down, if the process that it names is there."""
         try:
             record = json.loads(self._record.read_text())
             url, pid = str(record["url"]), int(record["pid"])
             os.kill(pid, 0)
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return url if self._answers(url) else None
+        return url
 
     def _start_ours(self) -> None:
         port = _free_port(self._port)

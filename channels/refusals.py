@@ -3,7 +3,7 @@
 from blocks.desk import NotTaken
 from blocks.ledger.people import TokenProof
 from policies.access import Denied
-from policies.errors import Conflict, InvalidInput, PlacetError, Refused
+from policies.errors import Conflict, InvalidInput, NotFound, PlacetError, Refused
 
 _CONFLICTS = frozenset({"already_decided", "illegal_transition", "already_answered"})
 _INPUT = frozenset(
@@ -38,6 +38,8 @@ def refused(outcome: NotTaken, reviewer: str) -> PlacetError:
         return _wrong_token(reviewer, refusals=told)
     words = "; ".join(f"{r.item}: {r.message}" for r in outcome.refusals)
     sentence = f"{words.removesuffix('.')}."
+    if first.code == "not_found":
+        return NotFound(sentence)
     if first.code in _CONFLICTS:
         return Conflict(sentence, code=first.code, refusals=told)
     if first.code in _INPUT:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from blocks import packets, path, prefect_runs
 from blocks.control import By
 from blocks.desk import HandedIn, NotTaken, Taken
-from blocks.domain import Loaded
+from blocks.domain import Loaded, domain_of
 from blocks.ledger import (
     audit,
     items,
@@ -87,7 +87,7 @@ class Service:
                 versions.load(tx, item_id, version)
             rows = packets.read_rows(tx, item.workflow, (item_id,))
             said = verdicts.of_item(tx, item_id)
-        domain = services.domains[rows.session.domain]
+        domain = domain_of(services.domains, rows.session.domain)
         chosen = {} if version is None else {item_id: version}
         return Shown(
             item=item,
@@ -306,7 +306,23 @@ class Service:
             return Woken(state="not waiting", detail=f"the request is {session.status}")
         if not session.deployed:
             use_running_server(self.services.settings)
-        return prefect_runs.wake(session.flow_run_id, live=live)
+        woken = prefect_runs.wake(session.flow_run_id, live=live)
+        return woken if woken.state == "woken" else self._seen_by_itself(session, woken)
+
+    def _seen_by_itself(self, before: Session, woken: Woken) -> Woken:
+        """A run that looks at the ledger by itself may have gone on, or be about to."""
+        with self.services.ledger.read() as tx:
+            now = sessions.load(tx, before.workflow)
+            live = now.lease_until is not None and now.lease_until > tx.now
+        if now.revision == before.revision and not live:
+            return woken
+        if not now.is_open:
+            return Woken(state="not waiting", detail=f"the request is {now.status}")
+        detail = f"{now.lease_owner or 'a worker'} works on it and looks by itself"
+        if woken.state == "unreachable" and now.revision == before.revision:
+            detail = f"{woken.detail.rstrip('.')}; {detail}"
+            return woken.model_copy(update={"detail": detail})
+        return Woken(state="not waiting", detail=detail)
 
     def _hand_in(self, handed: HandedIn) -> Decided:
         outcome = self.services.desk.hand_in(handed)

@@ -96,7 +96,7 @@ def _permission(who: Reviewer, gate: Gate) -> str | None:
 def _own_request(who: Reviewer, gate: Gate) -> str | None:
     if not is_own_request(who.id, gate.requested_by):
         return None
-    return f"{who.id} asked for this action"
+    return f"{who.id} asked for this action and so may not decide it"
 
 
 def _assignee(who: Reviewer, gate: Gate) -> str | None:

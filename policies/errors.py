@@ -4,7 +4,7 @@ PlacetError
 ├── InvalidInput      what was given cannot be read or is not allowed as it stands
 │   └── NotStrictJson   JSON that different readers would understand differently
 ├── Misconfigured     the installation, not the input, must be mended
-├── Unavailable       a server or database does not answer; nothing was changed
+├── Unavailable       a server or database does not answer; the hint says more
 ├── Refused           policy says no: not allowed, stale, expired, frozen
 ├── NotFound          no such thing, or not for this tenant
 ├── Conflict          somebody or something was first, or the state forbids it

@@ -2,6 +2,10 @@
 
 from policies import canonical
 
+ID_DIGITS = 32
+"""Hex digits of an id that is a hash: 128 bits, since whoever sends a request chooses
+what is hashed, and must not find two that meet."""
+
 
 def scope(environment: str, tenant: str, tool: str) -> str:
     """The space in which a key may be used once: environment, tenant and tool.

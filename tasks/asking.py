@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from blocks import packets
+from blocks.domain import domain_of
 from blocks.ledger import (
     endings,
     facts,
@@ -62,7 +63,7 @@ def refresh_items(services: Services, work: Work) -> Work:
         return _retried(lambda: _refresh(services, work, moved))
     except (InvalidInput, NotFound) as error:
         for item in moved:
-            _give_up(services, item, error.message)
+            _give_up(services, work, item, error.message)
         return working.reload(services, work.held)
 
 
@@ -118,7 +119,7 @@ def _collect(services: Services, work: Work) -> Made:
 def _ask_first(
     services: Services, work: Work, position: int, action: Action, policy: Policy
 ) -> None:
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     payload = domain.adapter.assemble(work.state, action)
     prepared = proposals.prepare(
         services.artifacts,
@@ -129,6 +130,7 @@ def _ask_first(
         action.confidence,
     )
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         policy = _same_policy(tx, policy)
         first = proposals.bind(
             tx,
@@ -144,7 +146,8 @@ def _ask_first(
         )
         new = _new_item(work, position, action, prepared, policy)
         item = items.ask(tx, new, first)
-        if _is_automatic(prepared, policy) and item.state == State.QUEUED:
+        asked = item.risk_level == prepared.risk.level and item.state == State.QUEUED
+        if asked and _is_automatic(prepared, policy):
             why = ("low risk", *prepared.risk.reasons)
             verdicts.approve_by_policy(tx, item, why)
     reach(Point.ITEM_ASKED)
@@ -158,20 +161,21 @@ def ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
     try:
         _ask_again(services, work, item, event)
     except InvalidInput as error:
-        _give_up(services, item, error.message)
+        _give_up(services, work, item, error.message)
 
 
-def _give_up(services: Services, item: Item, why: str) -> None:
+def _give_up(services: Services, work: Work, item: Item, why: str) -> None:
     """Cancel an item of which no valid version can be made, unless it was decided."""
     reason = f"no valid version can be made from present facts: {why}"
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         present = items.load(tx, item.id, lock=True)
         if (present.state, present.version) == (item.state, item.version):
             endings.cancel_one(tx, present, "system", reason)
 
 
 def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None:
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     plan = work.state.agent_plan
     assert plan is not None
     action = next(a for a in plan.actions if a.id == item.action)
@@ -191,6 +195,7 @@ def _ask_again(services: Services, work: Work, item: Item, event: Event) -> None
         action.confidence,
     )
     with services.ledger.write() as tx:
+        sessions.require(tx, work.held)
         present = items.load(tx, item.id, lock=True)
         if (present.state, present.version) != (item.state, item.version):
             # Somebody decided meanwhile: that stands, and is looked at next.
@@ -231,13 +236,13 @@ def _open_items(services: Services, work: Work) -> tuple[Item, ...]:
 
 
 def _has_moved(services: Services, work: Work, item: Item) -> bool:
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     with services.ledger.read() as tx:
         snapshot = versions.load(tx, item.id, item.version).snapshot
     stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
     if stored.payload_hash != snapshot.payload.hash:
         # Nobody can be shown what to decide on; it must not hold up the others.
-        _give_up(services, item, "its stored payload was altered: an alarm")
+        _give_up(services, work, item, "its stored payload was altered: an alarm")
         return False
     with services.ledger.read() as tx:
         return facts.has_moved(tx, work.session, item, snapshot, stored, domain)

@@ -1,6 +1,7 @@
 """What is done next: policy permits, rules or the workflow model choose among that."""
 
 from blocks.choosing import Choice
+from blocks.domain import domain_of
 from blocks.generation import Generation, provenance_of
 from blocks.ledger import audit, endings, proposals, sessions
 from blocks.recovery import Point, reach
@@ -21,7 +22,7 @@ def decide(services: Services, work: Work) -> Decision:
 
 
 def _decide(services: Services, work: Work) -> Decision:
-    adapter = services.domains[work.session.domain].adapter
+    adapter = domain_of(services.domains, work.session.domain).adapter
     with services.ledger.write() as tx:
         seen = view(tx, work, endings.expire_overdue(tx, work.workflow))
         permitted = steps.permitted(seen, adapter)

@@ -6,6 +6,7 @@ the request's own run, a run that goes on after another one died, or the supervi
 
 from typing import cast
 
+from blocks.domain import domain_of
 from blocks.lease import LeaseKeeper
 from blocks.ledger import (
     audit,
@@ -105,7 +106,7 @@ def is_held_back(services: Services, item_id: str) -> bool:
         snapshot = versions.load(tx, item_id, item.version).snapshot
     if not item.held:
         return False
-    domain = services.domains[session.domain]
+    domain = domain_of(services.domains, session.domain)
     stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
     with services.ledger.read() as tx:
         answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
@@ -120,7 +121,7 @@ def state_of(services: Services, claim_id: str) -> ClaimState:
 
 def _hold(services: Services, work: Work, item_id: str) -> Claim | None:
     """The claim on an item's operation as ours, or as it ended; None: look again."""
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     with services.ledger.read() as tx:
         item = items.load(tx, item_id)
         snapshot = versions.load(tx, item_id, item.version).snapshot
@@ -160,7 +161,7 @@ def _take(
     services: Services, tx: Transaction, work: Work, old: Claim, stored: Stored
 ) -> Claim | None:
     """A claim that exists, taken over where its holder is gone."""
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     seconds = services.settings.lease_seconds
     if old.state == "retry_ready":
         session = sessions.load(tx, work.workflow)

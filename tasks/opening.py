@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from blocks.domain import Domain
+from blocks.domain import Domain, domain_of
 from blocks.lease import LeaseKeeper
 from blocks.ledger import rules, sessions
 from blocks.ledger.database import Transaction
@@ -152,4 +152,4 @@ def owner() -> str:
 
 def tools_of(services: Services, domain: str) -> Any:
     """The module that runs a domain's tools; imported only by whoever runs them."""
-    return importlib.import_module(services.domains[domain].tools)
+    return importlib.import_module(domain_of(services.domains, domain).tools)

@@ -1,5 +1,6 @@
 """Going on after a round: its outcome takes the wait's slot, once."""
 
+from blocks.domain import domain_of
 from blocks.ledger import (
     facts,
     items,
@@ -25,7 +26,7 @@ def resume(services: Services, work: Work) -> Work | None:
 
     None where something was decided while we looked: then the look is too old.
     """
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     with services.ledger.read() as tx:
         approved = [
             (item, versions.load(tx, item.id, item.version).snapshot)
@@ -48,10 +49,14 @@ def resume(services: Services, work: Work) -> Work | None:
                 tx, work.held, session, pending, domain, stored
             )
     except Conflict as error:
-        if error.code == "facts_moved":
+        if error.code in ("facts_moved", "already_decided"):
             return None
         raise
     if isinstance(binding, resumes.SlotTaken):
+        with services.ledger.read() as tx:
+            if resumes.is_overtaken(tx, work.workflow, pending):
+                # Withdrawn since the slot was bound: what is decided needs another one.
+                return None
         raise Conflict(
             f"Round {binding.interrupt} was resumed with another outcome.",
             code="resume_conflict",

@@ -9,6 +9,7 @@ from blocks.control import Control
 from blocks.desk import Desk
 from blocks.gate import Gate
 from blocks.http_settings import HttpSettings
+from blocks.ledger import proposals
 from blocks.ledger.database import Clock, Ledger, open_ledger, utc_now
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import WorkflowModelSettings
@@ -44,7 +45,11 @@ class Services:
     @cached_property
     def artifacts(self) -> ArtifactStore:
         """The artifact store."""
-        return ArtifactStore(self._places[1])
+        return ArtifactStore(self._places[1], self._has_artifacts)
+
+    def _has_artifacts(self) -> bool:
+        with self.ledger.read() as tx:
+            return proposals.has_artifacts(tx)
 
     @property
     def environment(self) -> str:

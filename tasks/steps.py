@@ -8,6 +8,7 @@ again from the top and goes on.
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from blocks.domain import domain_of
 from blocks.ledger import audit, proposals, sessions
 from blocks.recovery import Point, reach
 from policies.decision import Block, Complete, Fail
@@ -55,7 +56,7 @@ def collect_context(services: Services, work: Work) -> Work:
 @_step
 def prepare_agent_work(services: Services, work: Work) -> Work:
     """Draft, check and revise until the proposal stands or a person must help."""
-    adapter = services.domains[work.session.domain].adapter
+    adapter = domain_of(services.domains, work.session.domain).adapter
     tools = tools_of(services, work.session.domain)
     seen = working.read_view(services, work)
     while permitted := adapter.permitted_work(seen):

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from blocks import packets
 from blocks.desk import HandedIn, NotTaken
+from blocks.domain import domain_of
 from blocks.ledger import (
     endings,
     items,
@@ -21,6 +22,7 @@ from policies import form as forms
 from policies import interaction, packet
 from policies.access import Channel
 from policies.canonical import canonicalise
+from policies.errors import Misconfigured
 from policies.form import Form
 from policies.interaction import Interaction
 from policies.lifecycle import OPEN
@@ -111,7 +113,11 @@ def _hand_in(
     """Hand in what was said; where it is not taken, why."""
     if isinstance(handed.proof, CodeProof) and not handed.proof.code:
         return work, "a one-time code is needed, and none was given"
-    outcome = services.desk.hand_in(handed)
+    try:
+        outcome = services.desk.hand_in(handed)
+    except Misconfigured as error:
+        # The key was changed under us, say: nobody's slip, and no reason to end.
+        return work, f"not recorded, the installation must be mended: {error.message}"
     if not isinstance(outcome, NotTaken):
         return work, ""
     if any(r.code in _MOVED for r in outcome.refusals):
@@ -234,7 +240,7 @@ def _decided(tx: Transaction, workflow: str) -> dict[str, str]:
 
 def _open(services: Services, work: Work, asked: tuple[Interaction, ...]) -> Work:
     """Open a round; the packet that is shown is kept before it is shown."""
-    domain = services.domains[work.session.domain]
+    domain = domain_of(services.domains, work.session.domain)
     with services.ledger.read() as tx:
         rows = packets.read_rows(tx, work.workflow)
     shown = packets.build(services.artifacts, domain, rows)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from sqlalchemy import Row, bindparam, insert, select, union, update
 
-from blocks.ledger import append_only
+from blocks.ledger import append_only, vouching
 from blocks.ledger.tables import APPEND_ONLY, AuditEvent, AuditHead, WorkflowSession
+from blocks.ledger.vouching import Vouched
 from policies import canonical
 from policies.errors import Conflict
 from policies.value import Json, Value
@@ -132,7 +133,8 @@ class Event(Value):
 class Fault(Value):
     """The first event of a chain that is not as it was written.
 
-    With number 0 it is no event: the database lacks what keeps one of its tables.
+    With number 0 it is no event: the database lacks what keeps one of its tables, or
+    one of its rows stands in no trail.
     """
 
     chain: str
@@ -169,18 +171,22 @@ def events(tx: Transaction, chain: str) -> Iterator[Event]:
 def verify(tx: Transaction) -> tuple[int, Fault | None]:
     """How many events there are, and the first one that is not as it was written.
 
-    Where all are, a table from which a trigger is missing is the fault.
+    Where all are, a row of which no event tells is the fault, or a table from which a
+    trigger is missing.
     """
-    count = 0
+    count, needed = 0, vouching.needed(tx, ADMIN_CHAIN)
     # A request without a trail has lost it, its head included.
     chains = union(
         select(AuditHead.chain), select(AuditEvent.chain), select(WorkflowSession.id)
     )
-    for chain in sorted(row.chain for row in tx.all(chains)):
-        checked, fault = _verify_chain(tx, chain)
+    found = {row.chain for row in tx.all(chains)}
+    for chain in sorted(found | {row.chain for row in needed}):
+        checked, fault = _verify_chain(tx, chain, needed)
         count += checked
         if fault is not None:
             return count, fault
+    for row in sorted(needed, key=repr):
+        return count, Fault(chain=row.chain, seq=0, problem=row.problem)
     return count, _unguarded(tx)
 
 
@@ -227,7 +233,10 @@ def _hash(chain: str, seq: int, event: str, at: str, facts: str, previous: str) 
     return canonical.digest("audit", message)
 
 
-def _verify_chain(tx: Transaction, chain: str) -> tuple[int, Fault | None]:
+def _verify_chain(
+    tx: Transaction, chain: str, needed: set[Vouched]
+) -> tuple[int, Fault | None]:
+    """Count a chain's events and take what they vouch for from what is needed."""
     previous, seq, head = GENESIS, 0, None
     for row in tx.all(_CHAIN_WITH_HEAD, {"chain": chain}):
         seq, head = seq + 1, (row.head_seq, row.head_hash)
@@ -236,6 +245,7 @@ def _verify_chain(tx: Transaction, chain: str) -> tuple[int, Fault | None]:
         found = _hash(chain, seq, row.event, row.at, row.facts, previous)
         if row.previous != previous or row.hash != found:
             return seq, Fault(chain=chain, seq=seq, problem="this event was altered")
+        needed.difference_update(vouching.told(row))
         previous = row.hash
     if head != (seq, previous):
         problem = "the end of the trail was cut off or its head altered"
@@ -248,7 +258,7 @@ def _unguarded(tx: Transaction) -> Fault | None:
     for table in APPEND_ONLY:
         for name in append_only.trigger_names(tx.connection.dialect.name, table):
             if name not in standing:
-                problem = f"it can be changed: its trigger {name} is missing"
+                problem = f"it can be changed: its trigger {name} is not as made"
                 return Fault(chain=f"the table {table}", seq=0, problem=problem)
     return None
 

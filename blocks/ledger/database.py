@@ -43,6 +43,14 @@ Clock = Callable[[], datetime]
 # What this code reads and writes; a test holds it equal to the migrations' heads.
 HEADS = frozenset({"ledger_0002", "support_email_0001"})
 _BUSY_SECONDS = 30
+_CHECK = "Check PLACET_DATABASE_URL and the server."
+_NOTHING = "Nothing was changed in the ledger by this."
+# By how far a transaction had come; at any other point there was nothing to lose.
+_BECAME = {
+    "write": "What was being recorded was not recorded.",
+    "write commit": "Whether it was recorded cannot be told: look again before you "
+    "repeat it.",
+}
 
 
 def utc_now() -> datetime:
@@ -53,10 +61,15 @@ def utc_now() -> datetime:
 class Transaction:
     """An open transaction, the moment it began, and the audit events it will append."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, clock: Clock) -> None:
         self.connection = connection
-        self.now = now
+        self.now = clock()
+        self._clock = clock
         self.pending_events: dict[str, list[audit.NewEvent]] = {}
+
+    def look_at_clock(self) -> None:
+        """Let it be now: whoever waited for a lock must not judge by an old time."""
+        self.now = self._clock()
 
     def run(
         self, statement: Executable, values: dict[str, Any] | None = None
@@ -122,15 +135,18 @@ class Ledger:
 
     @contextmanager
     def _transaction(self, mode: str) -> Iterator[Transaction]:
+        stage = "begin"
         try:
             with self.engine.connect() as connection:
                 connection = connection.execution_options(placet_mode=mode)
                 with connection.begin():
-                    yield Transaction(connection, self.clock())
+                    stage = mode
+                    yield Transaction(connection, self.clock)
+                    stage = f"{mode} commit"
         except DatabaseError as error:
             if not _is_out_of_reach(error):
                 raise
-            raise _unavailable(self.engine.url, error) from error
+            raise _unavailable(self.engine.url, error, stage) from error
 
     @property
     def address(self) -> str:
@@ -163,7 +179,7 @@ class Ledger:
     def _is_absent(self) -> bool:
         """Whether it is a SQLite file that to look at would make."""
         url = self.engine.url
-        if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+        if url.get_backend_name() != "sqlite" or not _is_path(url):
             return False
         return not Path(str(url.database)).exists()
 
@@ -208,8 +224,8 @@ def _parse(url: str) -> URL:
 
 
 def _sqlite(url: URL) -> Engine:
-    if url.database and url.database != ":memory:":
-        _make_folder(Path(url.database).parent)
+    if _is_path(url):
+        _make_folder(Path(str(url.database)).parent)
     engine = create_engine(
         url, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True
     )
@@ -231,10 +247,15 @@ def _make_folder(folder: Path) -> None:
 
 def _before_sqlite_connect(url: URL, *_: object) -> None:
     """SQLite would make a file that everybody may read; beside it, as this one is."""
-    if url.database and not url.database.startswith((":memory:", "file:")):
+    if _is_path(url):
         # What cannot be made, SQLite tells in its own words.
         with suppress(OSError):
-            private.make_file(Path(url.database))
+            private.make_file(Path(str(url.database)))
+
+
+def _is_path(url: URL) -> bool:
+    """Whether a SQLite address is a plain path: not in memory, no URI of SQLite's."""
+    return not (url.database or ":memory:").startswith((":memory:", "file:"))
 
 
 def _on_sqlite_connect(connection: Any, record: Any) -> None:
@@ -261,8 +282,9 @@ def _use_wal(connection: Any) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL").close()
             return
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
+        except sqlite3.OperationalError as error:
+            is_locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_locked or time.monotonic() > end:
                 raise
             time.sleep(0.01)
 
@@ -282,12 +304,12 @@ def _is_out_of_reach(error: DatabaseError) -> bool:
     return isinstance(error, OperationalError) or type(error) is DatabaseError
 
 
-def _unavailable(url: URL, error: DatabaseError) -> Unavailable:
+def _unavailable(url: URL, error: DatabaseError, stage: str) -> Unavailable:
     cause = str(error.orig).strip().splitlines()[0] if error.orig else "no answer"
     address = url.render_as_string(hide_password=True)
     return Unavailable(
         f"The ledger {address} does not answer: {cause.rstrip('.')}.",
-        hint="Nothing was changed. Check PLACET_DATABASE_URL and the server.",
+        hint=f"{_BECAME.get(stage, _NOTHING)} {_CHECK}",
     )
 
 

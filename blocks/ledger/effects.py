@@ -107,6 +107,7 @@ def dispatch(
     if present.lease_token != held.session_token:
         raise Superseded(f"Another process works on {held.workflow} now.")
     item = items.load(tx, held.item, lock=True)
+    tx.look_at_clock()
     snapshot = versions.load(tx, item.id, held.version).snapshot
     answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
     if isinstance(answer, Executable):

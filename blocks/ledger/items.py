@@ -18,6 +18,7 @@ from blocks.ledger.versions import Version
 from policies import canonical, lifecycle
 from policies.access import Gate
 from policies.errors import Conflict, NotFound
+from policies.idempotency import ID_DIGITS
 from policies.lifecycle import Event, State
 from policies.policy import LEVELS, GatePolicy, Policy, RiskLevel, Role
 from policies.risk import Risk
@@ -118,14 +119,22 @@ _OF_WORKFLOW = (
 def item_id(workflow: str, action: str, turn: int) -> str:
     """The id of an action's item; the same turn of the same action, the same id."""
     body = canonical.canonical_bytes([workflow, action, turn])
-    return "it-" + canonical.digest("request", body).removeprefix("sha256:")[:12]
+    hashed = canonical.digest("request", body).removeprefix("sha256:")
+    return f"it-{hashed[:ID_DIGITS]}"
 
 
 def ask(tx: Transaction, new: NewItem, first: Version) -> Item:
     """Make an item with deadline and first version, or find the one that is there."""
     made = item_id(new.workflow, new.action, new.turn)
     if not tx.inserted(ItemTable, _row(tx, made, new, first.version)):
-        return load(tx, made)
+        found = load(tx, made)
+        if (found.workflow, found.action, found.turn) != (
+            new.workflow,
+            new.action,
+            new.turn,
+        ):
+            raise Conflict(f"Item {made} belongs to another request.")
+        return found
     versions.insert_version(tx, made, first)
     item = load(tx, made)
     audit.append(

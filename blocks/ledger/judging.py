@@ -96,14 +96,16 @@ def _is_what_was_seen(
         return _refusal(
             item,
             "stale_version",
-            f"version {verdict.version} is no longer asked; version {item.version} is",
+            f"version {verdict.version} is not asked; version {item.version} is",
         )
     seen = verdict.snapshot
     digest = versions.load(tx, item.id, item.version).snapshot.digest
     if seen in (digest, canonical.short(digest)):
         return None
     return _refusal(
-        item, "snapshot_mismatch", f"it shows {canonical.short(digest)}, not {seen}"
+        item,
+        "snapshot_mismatch",
+        f"it shows {canonical.short(digest)}, not {seen}: look at it again",
     )
 
 

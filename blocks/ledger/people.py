@@ -11,7 +11,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, select, text, update
 
 from blocks.ledger import audit
 from blocks.ledger.database import Transaction
@@ -89,6 +89,18 @@ def add(
         raise InvalidInput(
             f"{reviewer!r} is a name of the product's own in its records.",
             hint="Choose another id.",
+        )
+    if tx.locks_rows:
+        # Of two who are added at once to an empty ledger, one is the first.
+        tx.run(text("SELECT pg_advisory_xact_lock(hashtext('placet reviewers'))"))
+    same = select(ReviewerTable.id).where(
+        func.lower(ReviewerTable.id) == reviewer.lower(), ReviewerTable.id != reviewer
+    )
+    if (other := tx.run(same).first()) is not None:
+        raise Conflict(
+            f"There is a reviewer {other.id} already: ids that differ by case alone "
+            "are one person's.",
+            code="already_exists",
         )
     first = not tx.run(select(func.count()).select_from(ReviewerTable)).scalar_one()
     row = {
@@ -176,6 +188,10 @@ def prove(
 
     An unknown reviewer and a wrong proof get the same answer.
     """
+    if tx.locks_rows and _is_id(reviewer):
+        # A revocation meanwhile waits for what is being recorded, or has come first.
+        known = select(ReviewerTable.id).where(ReviewerTable.id == reviewer)
+        tx.run(known.with_for_update(read=True))
     who = find(tx, reviewer)
     if who is None:
         return _wrong()
@@ -281,7 +297,9 @@ def _wrong() -> Denied:
 
 
 def _owns_token(tx: Transaction, reviewer: str, token: str) -> bool:
-    row = tx.one(select(Credential.token_hash).where(Credential.reviewer == reviewer))
+    query = select(Credential.token_hash).where(Credential.reviewer == reviewer)
+    # Held until the verdict is recorded: a rotation meanwhile waits, or has come first.
+    row = tx.one(query.with_for_update(read=True) if tx.locks_rows else query)
     return row is not None and hmac.compare_digest(row.token_hash, _hash(token))
 
 

@@ -6,6 +6,7 @@
 from difflib import get_close_matches
 
 from pydantic import BaseModel, ValidationError
+from sqlalchemy import select
 
 from blocks.artifacts import ArtifactStore, StoredArtifact, describe
 from blocks.domain import Domain
@@ -176,3 +177,8 @@ def record_artifact(tx: Transaction, artifact: StoredArtifact) -> None:
     """Note a stored artifact in the ledger; the same one once."""
     row = {**artifact.model_dump(), "version": 1, "made_at": tx.now}
     tx.inserted(Artifact, row)
+
+
+def has_artifacts(tx: Transaction) -> bool:
+    """Whether any artifact was ever noted."""
+    return tx.run(select(Artifact.ref).limit(1)).first() is not None

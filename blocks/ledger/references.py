@@ -4,7 +4,7 @@ import re
 
 from sqlalchemy import select
 
-from blocks.ledger import effects, items, sessions
+from blocks.ledger import audit, effects, items, sessions
 from blocks.ledger.database import Transaction
 from blocks.ledger.effect_tables import Execution, ExecutionClaim
 from blocks.ledger.tables import Item, PayloadVersion
@@ -17,9 +17,12 @@ _HEADER = re.compile(r"message-id\s*:", re.IGNORECASE)
 def workflow_of(tx: Transaction, reference: str) -> str:
     """The workflow of a workflow id, item id, operation id or Message-ID; `NotFound`.
 
-    A Message-ID may come as it was copied: with its header's name, or without brackets.
+    The chain of people and rules has its own name for it. A Message-ID may come as it
+    was copied: with its header's name, or without brackets.
     """
     plain = _HEADER.sub("", reference.strip(), count=1).strip()
+    if plain == audit.ADMIN_CHAIN:
+        return plain
     if plain.startswith("<") or "@" in plain:
         return effects.workflow_of_provider_ref(tx, f"<{plain.strip('<> ')}>")
     if plain.startswith("it-"):

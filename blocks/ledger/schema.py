@@ -6,7 +6,7 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from blocks.ledger.database import HEADS, Ledger
 from policies.errors import Misconfigured, Unavailable
@@ -32,7 +32,8 @@ def config(connection: Any = None) -> Config:
 def upgrade(ledger: Ledger) -> bool:
     """Migrate to the newest schema; False if there was nothing to do.
 
-    `Misconfigured` if the ledger was made by a newer version of Placet.
+    `Misconfigured` if the ledger was made by a newer version of Placet, or holds tables
+    of which its own record of migrations (`alembic_version`) does not know.
     """
     before = ledger.revisions()
     if before == HEADS:
@@ -43,7 +44,11 @@ def upgrade(ledger: Ledger) -> bool:
         with ledger.engine.connect() as connection, connection.begin():
             _wait_for_others(connection)
             command.upgrade(config(connection), "heads")
-    except OperationalError as error:
+    except DBAPIError as error:
+        if "already exists" in str(error.orig):
+            raise _unrecorded(ledger, before, error) from error
+        if not isinstance(error, OperationalError):
+            raise
         raise Unavailable(f"The ledger {ledger.address} does not answer.") from error
     return True
 
@@ -54,6 +59,21 @@ def _wait_for_others(connection: Connection) -> None:
         connection.execute(
             text("SELECT pg_advisory_xact_lock(hashtext('placet upgrade'))")
         )
+
+
+def _unrecorded(
+    ledger: Ledger, before: frozenset[str], error: DBAPIError
+) -> Misconfigured:
+    """Not to be guessed: what is there may be another table of the same name."""
+    missing = ", ".join(sorted(HEADS - before))
+    found = str(error.orig).strip().splitlines()[0].rstrip(".")
+    return Misconfigured(
+        f"The ledger {ledger.address} has no record of {missing} in alembic_version, "
+        f"and yet: {found}.",
+        code="ledger_half_recorded",
+        hint="Nothing was changed. Restore alembic_version, or the whole ledger, from "
+        "a backup.",
+    )
 
 
 def _refuse_newer(ledger: Ledger) -> None:

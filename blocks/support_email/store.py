@@ -1,8 +1,8 @@
 """Reading and changing customers and tickets, in the caller's transaction."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from sqlalchemy import bindparam, insert, select, update
 
 from blocks.domain import Loaded
@@ -14,9 +14,20 @@ from policies.problems import problems_of
 from policies.support_email import facts
 from policies.support_email.mail import Request
 from policies.value import Json, Value
+from policies.visible import is_storable
 
 # A file of a thousand wrong records has the same slip in each.
 _MOST_TOLD = 5
+
+
+def _storable(text: str) -> str:
+    """Refuse what one of the databases cannot hold, in both."""
+    if not is_storable(text):
+        raise ValueError("must not hold NUL characters: not every ledger can keep them")
+    return text
+
+
+Text: TypeAlias = Annotated[str, AfterValidator(_storable)]
 Became: TypeAlias = Literal["new", "changed", "unchanged"]
 
 _ADDRESS = (
@@ -35,8 +46,8 @@ class CustomerRecord(Value):
 
     id: Name
     tenant: Name = "main"
-    name: str = Field(min_length=1, max_length=200)
-    email: str
+    name: Text = Field(min_length=1, max_length=200)
+    email: Text
 
 
 class TicketRecord(Value):
@@ -45,11 +56,11 @@ class TicketRecord(Value):
     id: Name
     tenant: Name = "main"
     customer: Name | None = None
-    sender: str
-    subject: str = ""
-    message: str = Field(default="", max_length=100_000)
-    suggested_reply: str = Field(default="", max_length=100_000)
-    language: str = "en"
+    sender: Text
+    subject: Text = ""
+    message: Text = Field(default="", max_length=100_000)
+    suggested_reply: Text = Field(default="", max_length=100_000)
+    language: Text = "en"
 
 
 class Records(Value):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from json import dumps
 from typing import Any
 
+from blocks.ledger.audit import ADMIN_CHAIN
 from channels import output
 from channels.commands.common import JsonFlag, service
 from policies.value import Json
@@ -15,15 +16,19 @@ def show(reference: str, *, json: JsonFlag = False) -> None:
     Parameters
     ----------
     reference
-        A workflow, item or operation id, or the Message-ID of what was sent.
+        A workflow, item or operation id, or the Message-ID of what was sent; or `admin`
+        for the trail of people, keys and policies.
     """
     serving = service()
-    path = serving.path_of(reference)
     events = serving.trail(reference)
+    # What belongs to no request has no path.
+    of_request = not events or events[0].chain != ADMIN_CHAIN
+    path = serving.path_of(reference) if of_request else None
     if json:
         output.document({"path": path, "events": events})
         return
-    _tell_path(path)
+    if path is not None:
+        _tell_path(path)
     for event in events:
         output.entry(event.seq, event.at, event.event, details=_told(event.facts))
 

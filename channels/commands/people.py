@@ -1,5 +1,6 @@
 """`placet reviewers` and `placet keys`."""
 
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -110,11 +111,17 @@ def rotate_keys(*, admin: Admin = None, json: JsonFlag = False) -> None:
     with serving.services.ledger.write() as tx:
         old = serving.services.vault
         count = ledger_people.re_encrypt(tx, old, Vault(key), by)
+        # Told before it is kept: a key that nobody saw would be lost with all seeds.
+        _tell_key(key, count, json)
+
+
+def _tell_key(key: str, count: int, json: bool) -> None:
     if json:
         output.document({"secret_key": key, "seeds": count})
-        return
-    output.say(f"{count} seeds are encrypted with the new key. Set it now:")
-    output.say(f"  PLACET_SECRET_KEY={key}")
+    else:
+        output.say(f"{count} seeds are encrypted with the new key. Set it now:")
+        output.say(f"  PLACET_SECRET_KEY={key}")
+    sys.stdout.flush()
 
 
 def _tell_secrets(who: Reviewer, made: ledger_people.Secrets, json: bool) -> None:

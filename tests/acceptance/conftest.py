@@ -133,6 +133,8 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContex
 def page(chromium: BrowserContext) -> Iterator[Page]:
     """An empty page, 1280 by 1000 pixels."""
     with chromium.new_page() as page:
+        # Two browsers, a worker and a server on two busy cores: half a minute is short.
+        page.set_default_timeout(90_000)
         yield page
 
 

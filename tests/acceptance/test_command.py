@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from blocks.desk import Taken
 from blocks.ledger import people
 from blocks.ledger.database import HEADS
 from blocks.ledger.people import CodeProof
 from blocks.vault import Vault
+from channels import output
 from policies import canonical
 from policies.access import Reviewer
 from tests import forging
@@ -205,6 +207,14 @@ def test_a_new_key_opens_every_seed_and_the_old_one_none(shell: Shell) -> None:
     assert before not in shell.said("keys", "rotate")
 
 
+def test_the_trail_of_people_and_keys_can_be_read(shell: Shell) -> None:
+    """R1: it belongs to no request, and has no path."""
+    said = shell.document("audit", "show", "admin")
+    assert said["path"] is None
+    assert "reviewer_added" in [event["event"] for event in said["events"]]
+    assert "reviewer_added" in shell.said("audit", "show", "admin")
+
+
 def test_the_status_tells_what_a_request_waits_for(shell: Shell) -> None:
     """W4: `placet status`."""
     world = shell.world
@@ -318,3 +328,19 @@ def done(world: World) -> str:
     work, _ = world.advance(world.resumed())
     assert not work.session.is_open
     return work.workflow
+
+
+def test_a_new_key_that_could_not_be_told_is_not_taken(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E: nobody would have it, and every seed would be lost."""
+
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output, "say", full)
+        assert shell.run("keys", "rotate").code == 1
+    work = shell.world.asked()
+    outcome = shell.world.by_code(work, shell.world.says(work, "approve"))
+    assert isinstance(outcome, Taken)

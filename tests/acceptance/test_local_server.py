@@ -78,6 +78,24 @@ def test_a_server_that_runs_is_shared_and_left_to_its_owner(tmp_path: Path) -> N
     assert is_free(owned.url)
 
 
+def test_whoever_shared_a_server_goes_on_at_its_address_when_it_ends(
+    tmp_path: Path,
+) -> None:
+    """L8: what waits there is not left behind by the one that ends first."""
+    owner, guest, third = (LocalServer(tmp_path) for _ in range(3))
+    owner.start()
+    with guest, third:
+        address = guest.url
+        owner.stop()
+        assert is_free(address)
+
+        guest.keep_up()
+        third.keep_up()
+
+        assert (guest.is_ours, third.is_ours, third.url) == (True, False, address)
+        assert third.find()
+
+
 def test_two_who_start_at_once_get_one_server(tmp_path: Path) -> None:
     both = [LocalServer(tmp_path), LocalServer(tmp_path)]
     with ThreadPoolExecutor() as threads:

@@ -188,7 +188,7 @@ def test_a_version_that_somebody_edited_meanwhile_is_not_judged_unseen(
         person.see("v1: [a]pprove")
         now.edit(work, by="bob", body="Something else.")
         person.type("a")
-        person.see("version 1 is no longer asked")
+        person.see("version 1 is not asked")
         assert "Something else." in person.see("v2: [a]pprove")
     assert now.item(work).state == State.WAITING_FOR_REVIEW
 

@@ -41,7 +41,8 @@ def path_of(store: ArtifactStore, ref: str) -> str:
 
 
 def files(store: ArtifactStore) -> list[str]:
-    return [str(path) for path in store.filesystem.find(path_root(store))]
+    found = map(str, store.filesystem.find(path_root(store)))
+    return [path for path in found if not path.endswith("/placet-store")]
 
 
 def path_root(store: ArtifactStore) -> str:
@@ -127,6 +128,40 @@ def test_what_was_never_put_or_is_gone_is_not_found(store: ArtifactStore) -> Non
     store.filesystem.rm_file(files(store)[0])
     with pytest.raises(NotFound):
         store.get(kept.ref)
+
+
+def test_a_store_that_is_away_is_not_one_that_lost_something(
+    store: ArtifactStore,
+) -> None:
+    """A folder that is not mounted looks empty; so does a wrong PLACET_ARTIFACTS."""
+    kept = store.put(b"approved", "payload")
+    store.filesystem.rm(path_root(store), recursive=True)
+    store.filesystem.makedirs(path_root(store))
+    with pytest.raises(Unavailable, match="PLACET_ARTIFACTS"):
+        store.get(kept.ref)
+    store.put(b"another", "payload")
+    with pytest.raises(NotFound):
+        store.get(kept.ref)
+
+
+def test_an_empty_store_is_taken_for_a_used_ledger_only_when_marked_by_hand(
+    tmp_path: Path,
+) -> None:
+    store = ArtifactStore(str(tmp_path), is_used=lambda: True)
+    with pytest.raises(Unavailable):
+        store.put(b"approved", "payload")
+    (tmp_path / "placet-store").touch()
+    assert store.get(store.put(b"approved", "payload").ref) == b"approved"
+
+
+def test_a_store_that_was_made_without_a_mark_gets_one(store: ArtifactStore) -> None:
+    kept = store.put(b"approved", "payload")
+    mark = f"{path_root(store)}/placet-store"
+    store.filesystem.rm_file(mark)
+    with pytest.raises(NotFound):
+        store.get(kept.ref.replace("payload", "evidence"))
+    store.put(b"approved", "payload")
+    assert store.filesystem.exists(mark)
 
 
 def test_what_is_no_ref_reaches_no_file(store: ArtifactStore) -> None:

@@ -76,7 +76,7 @@ ATTEMPTS: dict[str, tuple[str, Attempt]] = {
     "no name at all": ("wrong_proof", says("approve", by="\x00\ud800")),
     "the requester": ("conflict_of_interest", says("approve", by="rita")),
     "no permission": ("missing_permission", says("approve", by="pat")),
-    "another tenant": ("missing_permission", says("approve", by="tess")),
+    "another tenant": ("not_found", says("approve", by="tess")),
     "an auditor": ("missing_role", says("approve", by="audrey")),
     "an admin": ("missing_role", says("reject", by="adam")),
 }

@@ -222,6 +222,18 @@ def test_a_database_that_is_not_there_is_told_as_that(postgres: Postgres) -> Non
         ledger.check_schema()
 
 
+@pytest.mark.parametrize("lost", ["support_email_0001", "ledger_0001"])
+def test_a_ledger_that_forgot_a_migration_is_told_as_that(
+    ledger: Ledger, lost: str
+) -> None:
+    forget = "DELETE FROM alembic_version WHERE version_num = :lost"
+    forging.run(ledger, forget, lost=lost)
+    with pytest.raises(Misconfigured, match=f"no record of {lost}.*exists") as told:
+        schema.upgrade(ledger)
+    assert told.value.code == "ledger_half_recorded"
+    assert ledger.revisions() == HEADS - {lost}
+
+
 def test_a_folder_that_cannot_be_made_is_told_as_that(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(Unavailable, match="folder"):

@@ -7,6 +7,7 @@ import pytest
 from blocks import packets
 from blocks.ledger import proposals
 from policies.decision import CallTool, Decision
+from policies.errors import Unavailable
 from policies.policy import Policy, RiskPolicy
 from policies.state import Step
 from tasks import asking as asking_task
@@ -184,3 +185,27 @@ def test_a_payload_that_was_tampered_with_after_its_approval_stops_itself_alone(
     assert [item.state for item in world.items(work)] == ["blocked", "executed"]
     assert work.session.status == "blocked"
     assert [sent.recipients for sent in mail.received] == [("alan@example.com",)]
+
+
+@pytest.mark.parametrize("point", ["asked", "approved", "resumed"])
+def test_a_store_that_is_away_for_a_moment_ends_nothing(
+    world: World, mail: RecordingServer, point: str
+) -> None:
+    """An unmounted folder is no tampering: the same approval is executed later."""
+    work = getattr(world, point)()
+    place, away = world.folder / "artifacts", world.folder / "away"
+    place.rename(away)
+    place.mkdir()
+    looks = {"asked": world.refreshed, "approved": world.resume}
+    with pytest.raises(Unavailable):
+        looks.get(point, world.advance)(reload(world.services, work.held))
+    with pytest.raises(Unavailable):
+        world.advance(world.opened("request-2"))
+    assert not any(place.iterdir())
+    place.rmdir()
+    away.rename(place)
+    if point == "asked":
+        world.approve(work)
+    work, _ = world.form(reload(world.services, work.held))
+    world.advance(work)
+    assert (world.item(work).state, len(mail.received)) == ("executed", 1)

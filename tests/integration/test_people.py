@@ -192,13 +192,13 @@ def test_rotating_ends_a_lock(world: World) -> None:
 
 def test_another_secret_key_is_told_as_that(world: World) -> None:
     with pytest.raises(Misconfigured, match="PLACET_SECRET_KEY is not the key"):
-        prove(world, code(world), vault=Vault("another key"))
+        prove(world, code(world), vault=Vault("another key of the same length"))
     with pytest.raises(Misconfigured, match="PLACET_SECRET_KEY is not set"):
         prove(world, code(world), vault=Vault(None))
 
 
 def test_codes_work_on_after_the_secret_key_was_changed(world: World) -> None:
-    new = Vault("a new key")
+    new = Vault("a new key that is long enough")
     with world.ledger.write() as tx:
         assert people.re_encrypt(tx, VAULT, new, "ada") == 2
     assert answer(prove(world, code(world), vault=new)) == "ada"
@@ -210,7 +210,7 @@ def test_a_reviewer_who_logs_in_while_the_key_is_changed_is_let_in(
     world: World,
 ) -> None:
     """Q5: every seed is sealed by one key or the other, and none is lost."""
-    new = Vault("a new key")
+    new = Vault("a new key that is long enough")
     shown = code(world)
     with ThreadPoolExecutor(1) as pool:
         with world.ledger.write() as tx:
@@ -224,7 +224,7 @@ def test_new_secrets_that_are_made_while_the_key_is_changed_stay_the_new_ones(
     world: World,
 ) -> None:
     """Q5"""
-    new = Vault("a new key")
+    new = Vault("a new key that is long enough")
     with ThreadPoolExecutor(1) as pool:
         with world.ledger.write() as tx:
             told = people.rotate(tx, VAULT, reviewer="ada", actor="bob")
@@ -239,7 +239,7 @@ def test_new_secrets_are_never_sealed_with_a_key_that_was_just_given_up(
     world: World,
 ) -> None:
     """Q5"""
-    new = Vault("a new key")
+    new = Vault("a new key that is long enough")
 
     def rotate() -> None:
         with world.ledger.write() as tx:
@@ -259,7 +259,7 @@ def test_whoever_is_added_while_the_key_is_changed_has_a_seed_of_the_new_one(
     world: World,
 ) -> None:
     """Q5"""
-    new = Vault("a new key")
+    new = Vault("a new key that is long enough")
     with ThreadPoolExecutor(1) as pool:
         with world.ledger.write() as tx:
             people.add(

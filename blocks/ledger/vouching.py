@@ -1,0 +1,96 @@
+"""Rows that permit something must stand in a trail: each is vouched for by an event.
+
+A chain of hashes shows that nothing told was altered. A row that was written past the
+scripts was never told: of verdicts, approved items, reviewers and policies that shows
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Row, select
+
+from blocks.ledger.tables import Item, PolicyRow, Reviewer, Verdict
+from policies import canonical
+from policies.lifecycle import State
+from policies.value import Json
+
+if TYPE_CHECKING:
+    from blocks.ledger.database import Transaction
+
+_WORDS = MappingProxyType(
+    {
+        "approve_requested": "approved",
+        "approved": "approved",
+        "rejected": "rejected",
+        "withdrawn": "withdrawn",
+        "payload_edited": "edited",
+    }
+)
+_ADMIN = MappingProxyType(
+    {
+        "reviewer_added": ("reviewer", "reviewer"),
+        "policy_set": ("policy", "policy_version"),
+    }
+)
+_RESTS_ON_APPROVAL = (
+    State.APPROVED,
+    State.RESUME_CLAIMED,
+    State.GRAPH_RESUMED,
+    State.EXECUTION_CLAIMED,
+    State.EXECUTION_UNKNOWN,
+    State.EXECUTED,
+)
+_VERDICTS = select(
+    Item.workflow, Verdict.decision_id, Verdict.item, Verdict.reviewer, Verdict.verdict
+).join(Item, Item.id == Verdict.item)
+_APPROVED = select(Item.workflow, Item.id, Item.version).where(
+    Item.state.in_(_RESTS_ON_APPROVAL)
+)
+
+
+class Vouched(NamedTuple):
+    """What an event vouches for, or a row needs: in which chain, and which facts."""
+
+    chain: str
+    what: str
+    facts: tuple[Json, ...]
+
+    @property
+    def problem(self) -> str:
+        """What is told where no event vouches for it."""
+        named = " ".join(map(str, self.facts))
+        return f"no event tells of this {self.what}: {named}"
+
+
+def needed(tx: Transaction, admin: str) -> set[Vouched]:
+    """What the tables hold now that must have been told; `admin` is people's chain.
+
+    Read it before the trails: what is told later than it was read is no fault.
+    """
+    of_people = [Vouched(admin, "reviewer", (r.id,)) for r in tx.all(select(Reviewer))]
+    policies = select(PolicyRow.version)
+    of_rules = [Vouched(admin, "policy", (r.version,)) for r in tx.all(policies)]
+    said = [Vouched(r.workflow, "verdict", tuple(r)[1:]) for r in tx.all(_VERDICTS)]
+    items = [Vouched(r.workflow, "approval", tuple(r)[1:]) for r in tx.all(_APPROVED)]
+    return {*of_people, *of_rules, *said, *items}
+
+
+def told(row: Row[Any]) -> Iterator[Vouched]:
+    """What an event of a trail vouches for."""
+    if row.event not in _WORDS and row.event not in _ADMIN:
+        return
+    facts = canonical.read_json(row.facts)
+    assert isinstance(facts, dict)
+    if row.event in _ADMIN:
+        what, name = _ADMIN[row.event]
+        yield Vouched(row.chain, what, (facts.get(name),))
+        return
+    said = (*map(facts.get, ("decision_id", "item", "actor")), _WORDS[row.event])
+    yield Vouched(row.chain, "verdict", said)
+    if row.event == "approved":
+        about = (facts.get("item"), facts.get("payload_version"))
+        yield Vouched(row.chain, "approval", about)
