@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test chaos check bench lock docs clean
+.PHONY: help demo test chaos races check bench lock docs clean
 
 BIN := .venv/bin
 UV := $(BIN)/uv
@@ -29,6 +29,12 @@ test: .venv/.dev ## Run all tests
 
 chaos: .venv/.dev ## Kill what can be killed under requests (N=200, SEED=, DB=sqlite|postgresql)
 	@$(BIN)/python -m tests.chaos $(if $(N),--requests "$$N") $(if $(SEED),--seed "$$SEED") $(if $(DB),--database "$$DB")
+
+RACING := claim_races effect_races desk_races state_machine interleavings
+
+races: .venv/.dev ## Let many reach for one effect, and every order of two workers (N=50)
+	@PLACET_RACES=$(or $(N),50) $(BIN)/pytest -n 2 --dist loadfile --timeout 3600 \
+		$(RACING:%=tests/integration/test_%.py)
 
 check: .venv/.dev ## Check style, types and the import arrow
 	$(BIN)/ruff check

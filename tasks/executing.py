@@ -4,7 +4,11 @@
 the request's own run, a run that goes on after another one died, or the supervisor.
 """
 
+from collections.abc import Callable
 from typing import cast
+
+from prefect import Task
+from prefect.context import FlowRunContext
 
 from blocks.domain import domain_of
 from blocks.lease import LeaseKeeper
@@ -25,7 +29,7 @@ from blocks.ledger.facts import Stored
 from blocks.recovery import Point, reach
 from policies import canonical
 from policies.canonical import canonical_bytes
-from policies.errors import Conflict, NotFound, PlacetError, Refused
+from policies.errors import Conflict, NotFound, PlacetError, Refused, Superseded
 from policies.guard import Blocked
 from policies.snapshot import ApprovalSnapshot
 from policies.state import ExecutionResult, Step
@@ -217,10 +221,14 @@ def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
     """What the tool says; None where the guard refused at the last moment."""
     effect = _effect_of(services, work, claim)
     try:
-        return effect.tool(services, claim.id, claim.token)
+        return _tool_of(effect)(services, claim.id, claim.token)
     except Refused as error:
         if error.code == "guard_refused":
             return None
+        raise
+    except Superseded as error:
+        with services.ledger.write() as tx:
+            effects.refuse_late(tx, claim, outcome="not sent", detail=error.message)
         raise
     except PlacetError:
         raise
@@ -228,6 +236,14 @@ def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
         if _present(services, claim).state != "dispatched":
             raise
         return _lost(services, claim, f"the tool ended with {type(error).__name__}")
+
+
+def _tool_of(effect: Effect) -> Callable[[Services, str, int], Result]:
+    """The tool as a task of our run; bare where there is no run to show it in."""
+    tool = effect.tool
+    if isinstance(tool, Task) and FlowRunContext.get() is None:
+        return cast("Callable[[Services, str, int], Result]", tool.fn)
+    return tool
 
 
 def _effect_of(services: Services, work: Work, claim: Claim) -> Effect:

@@ -307,7 +307,7 @@ class ItemModel:
             self.deadline = self.around.now + TERM
 
     def _release(self, claim: ClaimModel, no: No) -> None:
-        if no in ("expired", "reapproval"):
+        if no in ("expired", "reapproval") or self.state in FINAL:
             claim.state = "released"
         self._refuse(no)
 

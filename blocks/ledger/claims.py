@@ -33,7 +33,7 @@ from blocks.ledger.sessions import Session
 from policies import guard
 from policies.errors import NotFound, Superseded
 from policies.guard import Blocked, Executable, ReapprovalRequired
-from policies.lifecycle import Event, State
+from policies.lifecycle import FINAL, Event, State
 from policies.value import Value
 
 ClaimState: TypeAlias = Literal[
@@ -247,15 +247,18 @@ def reserve(tx: Transaction, item: Item, domain: Domain, key: str) -> Blocked | 
 
 
 def let_go(tx: Transaction, held: Claim, answer: ReapprovalRequired | Blocked) -> Claim:
-    """A claim whose item leaves its state is over; one that waits (frozen) is kept.
+    """A claim whose item leaves its state, or has ended, is over; a frozen one is kept.
 
     Either way nothing stays promised to others: the reservation is released.
     """
-    reservations.release(tx, held.key)
-    if answer.to is None:
-        return held
-    if not tx.wrote(_RELEASE, {**moved(held, held.state, "released"), "at": tx.now}):
+    over = answer.to is not None or items.load(tx, held.item).state in FINAL
+    to: ClaimState = "released" if over else held.state
+    at = {"at": tx.now} if over else {}
+    if not tx.wrote(_RELEASE if over else _MOVE, {**moved(held, held.state, to), **at}):
         raise Superseded(f"Claim {held.id} has moved on.")
+    reservations.release(tx, held.key)
+    if not over:
+        return held
     outbox.mark(tx, held.id, "dropped")
     return held.model_copy(update={"state": "released"})
 

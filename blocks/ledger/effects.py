@@ -133,11 +133,9 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
     values = claims.moved(held, "dispatched", _state(result.outcome))
     known = result.outcome != "unknown"
     if not tx.wrote(_FINISH if known else _LOSE, {**values, "at": tx.now}):
-        claims.note(
+        refuse_late(
             tx,
             held,
-            "late_write_refused",
-            claim_status=claims.load(tx, held.id).state,
             outcome=result.outcome,
             detail=result.detail,
             provider_ref=result.provider_ref,
@@ -158,6 +156,13 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
         detail=result.detail,
     )
     return True
+
+
+def refuse_late(tx: Transaction, held: Claim, **told: str) -> None:
+    """Keep in the trail what a process came with that has lost its claim meanwhile."""
+    present = claims.find(tx, held.scope, held.key)
+    status = "buried" if present is None else present.state
+    claims.note(tx, held, "late_write_refused", claim_status=status, **told)
 
 
 def reconcile(tx: Transaction, held: Claim, found: Found) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 from functools import partial
 
+from blocks.recovery import Point
 from tests.acceptance.deployment import SUPERVISOR, read_deployment, supervise
+from tests.acceptance.doomed import ended_by_kill, stopped
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Installation
 from tests.acceptance.processes import send
@@ -55,6 +57,31 @@ def test_a_run_that_prefect_has_failed_comes_back_with_its_form(
     assert "put back to work: its run was Crashed" in said.out
     assert deployed.wait_until_closed(workflow) == "completed"
     assert len(deployed.mails("failed-run")) == 1
+
+
+def test_a_supervisor_that_dies_between_count_and_restart_loses_nothing(
+    deployed: Installation,
+) -> None:
+    """X8, W5: the restart is counted and its run is still Crashed; resume goes on."""
+    deployed.add_ticket("counted")
+    workflow, _ = deployed.submit("counted", "counted")
+    deployed.wait_until_asked(workflow)
+    process = deployed.holder(workflow)
+    assert process is not None
+    send(process, signal.SIGKILL)
+    run = deployed.run_of(workflow)
+    run.wait_for("Crashed")
+    eventually(lambda: deployed.lease_is_over(workflow))
+
+    ended_by_kill(stopped(deployed, Point.RESTART_COUNTED, "supervise", "--once"))
+    counted, state = deployed.told(workflow, "request_restarted"), run.state()
+    deployed.decide(deployed.item(workflow), "approve", deployed.add_reviewer())
+    resumed = deployed.command("resume", workflow)
+
+    assert ([told["attempt"] for told in counted], state) == ([1], "Crashed")
+    assert resumed.code == 0, resumed.err
+    assert deployed.wait_until_closed(workflow) == "completed"
+    assert len(deployed.mails("counted")) == 1
 
 
 def test_a_verdict_that_found_nobody_to_wake_is_taken_up(

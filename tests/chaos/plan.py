@@ -154,11 +154,13 @@ def _story(chance: Random, number: int, deployed: bool) -> Story:
 
 
 def _blow(chance: Random, kind: BlowKind, acts: int) -> Blow:
+    # A supervisor that finds little to do writes little.
+    statements = 15 if kind.startswith("supervisor") else 90
     return Blow(
         kind=kind,
         after=chance.randint(1, acts),
         delay=chance.uniform(0, 0.8),
-        number=chance.randint(1, 90),
+        number=chance.randint(1, statements),
     )
 
 

@@ -15,11 +15,11 @@ from tests import forging
 from tests.racer import Got, Installation, race, reach
 from tests.reading import names
 from tests.smtp_server import RecordingServer
-from tests.together import together, until_blocked
+from tests.together import RACES, together, until_blocked
 from tests.world import World
 
 SEND = "support_email.send_reply"
-THREADS, PROCESSES, ROUNDS = 64, 8, 3
+THREADS, PROCESSES = 64, 8
 
 
 def claim_of(world: World, work: Work) -> Claim:
@@ -30,12 +30,12 @@ def test_of_64_threads_on_one_key_one_claims_and_all_get_the_same(
     world: World,
 ) -> None:
     """X1"""
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.resumed(f"request-{number}")
         got = together(THREADS, lambda _, w=work: claim_of(world, w))  # type: ignore[misc]
         assert {str(claim) for claim in got} == {str(claim_of(world, work))}
         assert names(world.trail(work)).count("execution_claimed") == 1
-    assert len(forging.rows(world.ledger, "execution_claims")) == ROUNDS
+    assert len(forging.rows(world.ledger, "execution_claims")) == RACES
 
 
 def test_of_64_threads_with_one_claim_one_sends(
@@ -60,7 +60,7 @@ def test_of_8_processes_on_one_key_one_claims_and_one_passes_the_gate(
     world: World,
 ) -> None:
     """X1"""
-    works = [world.resumed(f"request-{number}") for number in range(ROUNDS)]
+    works = [world.resumed(f"request-{number}") for number in range(RACES)]
     place = Installation(
         world.services.settings.database_url,
         world.services.settings.artifacts,
@@ -82,7 +82,7 @@ def test_of_those_who_take_over_at_once_one_holds_the_claim(world: World) -> Non
         with world.ledger.write() as tx:
             return claims.take_over(tx, claim, "thread", 60)
 
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work, claim = world.claimed(f"request-{number}")
         world.clock.move(61)
         got = together(8, take_over)
@@ -103,7 +103,7 @@ def test_a_take_over_and_a_send_at_once_leave_one_of_them(
         with world.ledger.write() as tx:
             return claims.take_over(tx, claim, "thread", 60)
 
-    for number in range(ROUNDS):
+    for number in range(RACES):
         before = len(mail.received)
         _, claim = world.claimed(f"request-{number}")
         world.clock.move(61)

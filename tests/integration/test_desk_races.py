@@ -15,11 +15,10 @@ from tasks.asking import ask_again
 from tasks.work import Work
 from tests import forging
 from tests.reading import codes, names
-from tests.together import together, until_blocked
+from tests.together import RACES, together, until_blocked
 from tests.world import World
 
 BY = ("ada", "bob")
-ROUNDS = 3
 
 
 def split(outcomes: list[Outcome | Exception]) -> tuple[list[Taken], list[NotTaken]]:
@@ -41,7 +40,7 @@ def at_once(world: World, work: Work, *words: VerdictWord) -> list[Outcome | Exc
 
 def test_of_two_who_approve_at_once_one_is_told_what_happened(world: World) -> None:
     """B8"""
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.asked(f"request-{number}")
         taken, refused = split(at_once(world, work, "approve", "approve"))
         assert (len(taken), len(refused)) == (1, 1)
@@ -52,7 +51,7 @@ def test_of_two_who_approve_at_once_one_is_told_what_happened(world: World) -> N
 
 def test_of_an_approval_and_an_edit_at_once_one_is_refused(world: World) -> None:
     """A24"""
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.asked(f"request-{number}")
         taken, refused = split(at_once(world, work, "approve", "edit"))
         assert (len(taken), len(refused)) == (1, 1)
@@ -62,19 +61,19 @@ def test_of_an_approval_and_an_edit_at_once_one_is_refused(world: World) -> None
 
 def test_of_many_verdicts_at_once_one_counts(world: World) -> None:
     """B16"""
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.asked(f"request-{number}")
         words: tuple[VerdictWord, ...] = ("approve", "reject", "edit") * 3
         taken, _ = split(at_once(world, work, *words))
         assert len(taken) == 1
-    assert len(forging.rows(world.ledger, "verdicts")) == ROUNDS
+    assert len(forging.rows(world.ledger, "verdicts")) == RACES
 
 
 def test_two_who_fill_a_quorum_at_once_make_one_approval(world: World) -> None:
     """Q4"""
     gate = GatePolicy(role="reviewer", verdicts=2)
     world.set_policy(Policy(gates={**Policy().gates, "medium": gate}))
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.asked(f"request-{number}")
         taken, refused = split(at_once(world, work, "approve", "approve"))
         assert (len(taken), refused) == (2, [])
@@ -98,7 +97,7 @@ def test_one_code_with_two_verdicts_at_once_proves_one(world: World) -> None:
 
 def test_an_approval_in_the_moment_of_expiry_is_taken_or_told(world: World) -> None:
     """C17"""
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.asked(f"request-{number}")
         world.clock.set(world.item(work).deadline)
         _, refused = split(at_once(world, work, "approve", "approve"))
@@ -115,7 +114,7 @@ def test_a_cancel_and_an_approval_at_once_leave_one_truth(world: World) -> None:
         with world.ledger.write() as tx:
             return endings.cancel(tx, work.workflow, "system", "the run was cancelled")
 
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.asked(f"request-{number}")
         said = world.says(work, "approve")
         cancelled, handed = together(2, act)
@@ -131,7 +130,7 @@ def test_a_withdrawal_and_the_claim_at_once_leave_one_truth(world: World) -> Non
     def act(number: int) -> object:
         return world.hand_in(work, said) if number else world.claim(work)
 
-    for number in range(ROUNDS):
+    for number in range(RACES):
         work = world.resumed(f"request-{number}")
         said = world.says(work, "withdraw")
         claim, handed = together(2, act)

@@ -1,11 +1,14 @@
 """Dying between any two durable steps: the request comes to its end, sent once."""
 
 from itertools import count
+from time import monotonic
 
 import pytest
 
+from blocks import gate, recovery
 from blocks.ledger import audit
 from blocks.recovery import Point
+from policies.errors import Superseded
 from tests.dying import Mortal
 from tests.smtp_server import RecordingServer
 from tests.world import World
@@ -48,3 +51,20 @@ def test_whoever_dies_here_another_one_brings_it_to_its_end(
     assert number > 1, f"{point} is never reached"
     with world.ledger.read() as tx:
         assert audit.verify(tx)[1] is None
+
+
+def test_who_stands_still_between_dispatch_and_send_sends_nothing_any_more(
+    world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X2: by then it may be settled that nothing was sent; the attempt is recorded."""
+
+    def stand_still(point: Point) -> None:
+        if point == Point.DISPATCHED:
+            monkeypatch.setattr(gate, "monotonic", lambda: monotonic() + 61)
+
+    work = world.resumed()
+    monkeypatch.setattr(recovery, "at_point", stand_still)
+    with pytest.raises(Superseded):
+        world.execute(work)
+    told = world.told(work, "late_write_refused")
+    assert ([fact["outcome"] for fact in told], mail.received) == (["not sent"], [])

@@ -4,7 +4,7 @@ import pytest
 
 from blocks import gate
 from blocks.control import By
-from blocks.ledger import claims, effects, freezes, outbox, unattended
+from blocks.ledger import claims, effects, endings, freezes, outbox, unattended
 from blocks.ledger.claims import Claim
 from blocks.ledger.people import TokenProof
 from policies.errors import Conflict, InvalidInput, Misconfigured, Refused
@@ -287,3 +287,16 @@ def test_a_stopped_worker_s_late_record_is_refused_and_kept(
     assert world.told(work, "late_write_refused")[0]["outcome"] == "executed"
     assert reload(world.services, work.held).session.workflow == work.workflow
     assert len(mail.received) == 1
+
+
+def test_what_was_cancelled_before_its_retry_is_given_up_once(
+    world: World, mail: RecordingServer, unknown: Work
+) -> None:
+    """X5"""
+    settle(world, unknown, happened=False)
+    with world.ledger.write() as tx:
+        endings.cancel(tx, unknown.workflow, "ada", "no longer wanted")
+    turn(world), turn(world), turn(world)
+    assert claim_of(world, unknown).state == "released"
+    assert names(world.trail(unknown)).count("policy_blocked") == 1
+    assert (world.item(unknown).state, mail.received) == ("cancelled", [])

@@ -149,3 +149,23 @@ def test_who_asks_while_it_is_buried_gets_the_claim_or_a_no(bank: BankWorld) -> 
     for one in got:
         assert isinstance(one, Claim) or "key_expired" in codes(one)
     assert forging.rows(bank.ledger, "execution_claims") == []
+
+
+def test_a_result_that_comes_after_its_key_was_buried_is_refused_and_kept(
+    bank: BankWorld,
+) -> None:
+    """X2, X6"""
+    work = done(bank)
+    claim = bank.claim_of(work)
+    with bank.ledger.read() as tx:
+        told = effects.result_of(tx, claim.id)
+    assert told is not None and bury(bank) == 1
+    kept = bank.services.artifacts.put(b"late", "execution")
+    late = effects.Result(
+        outcome="failed", detail="late", artifact=kept, provider_ref=claim.key
+    )
+    with bank.ledger.write() as tx:
+        assert effects.finish(tx, claim, late) is False
+        assert effects.results_of(tx, claim.item) == (told,)
+    refused = bank.told(work, "late_write_refused")[0]
+    assert refused["claim_status"] == "buried"
