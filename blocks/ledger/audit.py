@@ -171,23 +171,22 @@ def events(tx: Transaction, chain: str) -> Iterator[Event]:
 def verify(tx: Transaction) -> tuple[int, Fault | None]:
     """How many events there are, and the first one that is not as it was written.
 
-    Where all are, a row of which no event tells is the fault, or a table from which a
-    trigger is missing.
+    Where all are, a row of which no event tells is the fault, or one that is gone, or a
+    table whose triggers are not as they were made.
     """
     count, needed = 0, vouching.needed(tx, ADMIN_CHAIN)
+    told: set[Vouched] = set()
     # A request without a trail has lost it, its head included.
     chains = union(
         select(AuditHead.chain), select(AuditEvent.chain), select(WorkflowSession.id)
     )
     found = {row.chain for row in tx.all(chains)}
     for chain in sorted(found | {row.chain for row in needed}):
-        checked, fault = _verify_chain(tx, chain, needed)
+        checked, fault = _verify_chain(tx, chain, told)
         count += checked
         if fault is not None:
             return count, fault
-    for row in sorted(needed, key=repr):
-        return count, Fault(chain=row.chain, seq=0, problem=row.problem)
-    return count, _unguarded(tx)
+    return count, _unvouched(tx, needed, told) or _unguarded(tx)
 
 
 def _extend(tx: Transaction, chain: str, new: list[NewEvent]) -> None:
@@ -234,9 +233,9 @@ def _hash(chain: str, seq: int, event: str, at: str, facts: str, previous: str) 
 
 
 def _verify_chain(
-    tx: Transaction, chain: str, needed: set[Vouched]
+    tx: Transaction, chain: str, told: set[Vouched]
 ) -> tuple[int, Fault | None]:
-    """Count a chain's events and take what they vouch for from what is needed."""
+    """Count a chain's events, and add what they vouch for to what is told."""
     previous, seq, head = GENESIS, 0, None
     for row in tx.all(_CHAIN_WITH_HEAD, {"chain": chain}):
         seq, head = seq + 1, (row.head_seq, row.head_hash)
@@ -245,12 +244,23 @@ def _verify_chain(
         found = _hash(chain, seq, row.event, row.at, row.facts, previous)
         if row.previous != previous or row.hash != found:
             return seq, Fault(chain=chain, seq=seq, problem="this event was altered")
-        needed.difference_update(vouching.told(row))
+        told.update(vouching.told(row))
         previous = row.hash
     if head != (seq, previous):
         problem = "the end of the trail was cut off or its head altered"
         return seq, Fault(chain=chain, seq=seq + 1, problem=problem)
     return seq, None
+
+
+def _unvouched(
+    tx: Transaction, needed: set[Vouched], told: set[Vouched]
+) -> Fault | None:
+    for row in sorted(needed - told, key=repr):
+        return Fault(chain=row.chain, seq=0, problem=row.untold)
+    # Looked at after the trails: whatever they tell of was there before.
+    for row in sorted(vouching.gone(tx, ADMIN_CHAIN, told), key=repr):
+        return Fault(chain=row.chain, seq=0, problem=row.gone)
+    return None
 
 
 def _unguarded(tx: Transaction) -> Fault | None:

@@ -1,8 +1,8 @@
 """Rows that permit something must stand in a trail: each is vouched for by an event.
 
 A chain of hashes shows that nothing told was altered. A row that was written past the
-scripts was never told: of verdicts, approved items, reviewers and policies that shows
-here.
+scripts was never told, and one that was taken away is told still: of verdicts, approved
+items, reviewers and policies that shows here.
 """
 
 from __future__ import annotations
@@ -60,10 +60,18 @@ class Vouched(NamedTuple):
     facts: tuple[Json, ...]
 
     @property
-    def problem(self) -> str:
-        """What is told where no event vouches for it."""
-        named = " ".join(map(str, self.facts))
-        return f"no event tells of this {self.what}: {named}"
+    def untold(self) -> str:
+        """What is said where no event vouches for it."""
+        return f"no event tells of this {self.what}: {self._named}"
+
+    @property
+    def gone(self) -> str:
+        """What is said where an event vouches for it and it is not there."""
+        return f"this {self.what} was told of and is gone: {self._named}"
+
+    @property
+    def _named(self) -> str:
+        return " ".join(map(str, self.facts))
 
 
 def needed(tx: Transaction, admin: str) -> set[Vouched]:
@@ -79,6 +87,12 @@ def needed(tx: Transaction, admin: str) -> set[Vouched]:
     return {*of_people, *of_rules, *said, *items}
 
 
+def gone(tx: Transaction, admin: str, told: set[Vouched]) -> set[Vouched]:
+    """What trails tell of and the tables no longer hold; an item may well move on."""
+    lasting = {row for row in told if row.what != "approval"}
+    return lasting - needed(tx, admin)
+
+
 def told(row: Row[Any]) -> Iterator[Vouched]:
     """What an event of a trail vouches for."""
     if row.event not in _WORDS and row.event not in _ADMIN:
@@ -90,7 +104,9 @@ def told(row: Row[Any]) -> Iterator[Vouched]:
         yield Vouched(row.chain, what, (facts.get(name),))
         return
     said = (*map(facts.get, ("decision_id", "item", "actor")), _WORDS[row.event])
-    yield Vouched(row.chain, "verdict", said)
+    # Facts that moved make a new version as well, and nobody's verdict.
+    if said[0] is not None:
+        yield Vouched(row.chain, "verdict", said)
     if row.event == "approved":
         about = (facts.get("item"), facts.get("payload_version"))
         yield Vouched(row.chain, "approval", about)

@@ -9,7 +9,7 @@ from blocks.ledger import references
 from blocks.ledger.audit import ADMIN_CHAIN
 from blocks.ledger.tables import Item, Verdict
 from policies.policy import Policy
-from tasks.work import Work, reload
+from tasks.work import Work
 from tests import forging
 from tests.integration.test_audit_chain import fault_in, verify
 from tests.world import World
@@ -74,11 +74,22 @@ def forged_approval(world: World) -> tuple[Work, str]:
     return work, item.id
 
 
+def test_a_verdict_that_was_taken_away_is_found(world: World) -> None:
+    """R1: without its row a withdrawal would be as if it never was."""
+    work = world.approved()
+    world.hand_in(work, world.says(work, "withdraw"))
+    delete = "DELETE FROM verdicts WHERE verdict = 'withdrawn'"
+    forging.forge(world.ledger, "verdicts", delete)
+    seq, problem = fault_in(world, work.workflow)
+    assert (seq, "verdict was told of and is gone" in problem) == (0, True)
+
+
 def test_what_every_kind_of_verdict_leaves_behind_is_whole(world: World) -> None:
     """R1"""
     work = world.asked()
     world.edit(work, body="Your parcel left today.")
-    work, _ = world.next_form(reload(world.services, work.held))
+    world.edit_address("c-1", "grace@new.example.com")
+    work, _ = world.refreshed(work)
     world.approve(work)
     world.hand_in(work, world.says(work, "withdraw"))
     other = world.asked("request-2")
