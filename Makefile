@@ -32,9 +32,10 @@ chaos: .venv/.dev ## Kill what can be killed under requests (N=200, SEED=, DB=sq
 
 RACING := claim_races effect_races desk_races state_machine interleavings
 
-races: .venv/.dev ## Let many reach for one effect, and every order of two workers (N=50)
+races: .venv/.dev ## Many reach for one effect, and every point at which a process dies (N=50)
 	@PLACET_RACES=$(or $(N),50) $(BIN)/pytest -n 2 --dist loadfile --timeout 3600 \
-		$(RACING:%=tests/integration/test_%.py)
+		$(RACING:%=tests/integration/test_%.py) \
+		tests/acceptance/test_recovery_points.py
 
 check: .venv/.dev ## Check style, types and the import arrow
 	$(BIN)/ruff check

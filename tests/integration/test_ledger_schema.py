@@ -222,7 +222,7 @@ def test_a_database_that_is_not_there_is_told_as_that(postgres: Postgres) -> Non
         ledger.check_schema()
 
 
-@pytest.mark.parametrize("lost", ["support_email_0001", "ledger_0001"])
+@pytest.mark.parametrize("lost", sorted(HEADS))
 def test_a_ledger_that_forgot_a_migration_is_told_as_that(
     ledger: Ledger, lost: str
 ) -> None:
