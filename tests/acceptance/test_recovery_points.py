@@ -102,8 +102,8 @@ STORIES: dict[Point, Callable[[Point, Doomed], None]] = {
     Point.RECONCILED: over_a_finding,
     Point.RETRY_CLAIMED: over_a_retry,
 }
-# A real process takes its time: every run of the tests dies at all points within one
-# process (tests.integration.test_recovery_points), and here at a few; `make races` at all.
+# Real processes take their time: every run of the tests dies at all points within one
+# (tests.integration.test_recovery_points), here at a few, and by `make races` at all.
 SHORT = (
     Point.ROUND_OPENED,
     Point.FORM_ANSWERED,
