@@ -108,16 +108,12 @@ class Desk:
         ]
         with self.ledger.write() as tx:
             endings.expire_overdue(tx, session.workflow)
-            before = tx.connection.begin_nested()
             who = people.prove(tx, self.vault, handed.reviewer, handed.proof)
             if isinstance(who, Denied):
-                before.commit()
                 return _turn_away(tx, handed, None, [_denied(handed, who)])
             session = sessions.load(tx, session.workflow)
             refusals = _judge(tx, session, domain, who, handed, judged)
             if refusals:
-                # A slip spends no code: only what is recorded does.
-                before.rollback()
                 return _turn_away(tx, handed, who, refusals)
             taken = self._take(tx, session, domain, who, handed, judged)
         reach(Point.VERDICT_RECORDED)

@@ -122,7 +122,10 @@ def _hand_in(
         return work, ""
     if any(r.code in _MOVED for r in outcome.refusals):
         work = refresh_items(services, work)
-    return work, "\n".join(_words(form, r) for r in outcome.refusals)
+    words = [_words(form, refusal) for refusal in outcome.refusals]
+    if all(refusal.code not in _NO_PROOF for refusal in outcome.refusals):
+        words.append("The code is used up: the next answer needs the next code.")
+    return work, "\n".join(words)
 
 
 def _handed(
@@ -148,6 +151,8 @@ def _show_next(
     return work
 
 
+# Nobody's code was used.
+_NO_PROOF = frozenset({"wrong_proof", "locked_out", "revoked"})
 # The facts have moved under the reviewer: the item needs a new version.
 _MOVED = frozenset({"intent_mismatch", "evidence_mismatch"})
 

@@ -36,14 +36,19 @@ def test_an_item_of_another_request_is_never_taken_for_one_s_own(
         assert items.load(tx, first.id) == first
 
 
-def test_a_slip_spends_no_code(world: World) -> None:
-    """I3: use and verdict are one transaction; without a verdict there is no use."""
-    work = world.asked()
-    proof = CodeProof(code=world.code("ada"))
-    slip = world.hand_in(work, world.says(work, "reject", reason=""), proof=proof)
+def test_a_slip_s_code_is_used_up_and_the_form_says_so(world: World) -> None:
+    """I3: it has lain in Prefect's database, and must be worth nothing any more."""
+    work, shown = world.form(world.opened())
+    assert shown is not None
+    item = shown.form.items[0]
+    reject = next(c for c in item.choices if c.startswith("reject"))
+    sent = {verdict_name(item): reject, "reviewer": "ada", "code": world.code("ada")}
+    work = waiting.take_answer(world.services, work, shown.form, {**sent})
+    _, again = world.next_form(reload(world.services, work.held))
+    assert again is not None and "The code is used up" in again.markdown
+    proof = CodeProof(code=str(sent["code"]))
     said = world.hand_in(work, world.says(work, "approve"), proof=proof)
-    assert isinstance(slip, NotTaken) and slip.refusals[0].code == "reason_required"
-    assert isinstance(said, Taken)
+    assert isinstance(said, NotTaken) and said.refusals[0].code == "wrong_proof"
 
 
 def test_ids_that_differ_by_case_alone_are_one_person(world: World) -> None:
