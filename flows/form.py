@@ -17,11 +17,11 @@ from policies.value import Json
 def run_input(
     form: Form, markdown: str, typed: Mapping[str, Json] = MappingProxyType({})
 ) -> type[RunInput]:
-    """The form's model. Verdicts and reviewer have no default on purpose.
+    """The form's model. Verdicts, reviewer and code have no default on purpose.
 
     Prefect checks a submitted form against its schema alone, and a field with a default
     may be left out of a raw resume; so what is decided on stands in required choices.
-    A code is required where every answer needs one: to choose `edit …` takes none.
+    To choose `edit …` spends no code, but the field asks for one all the same.
     Fields have no descriptions: each line of a form takes one from the packet above it.
     `typed` is what was sent with the form before, so that edits need no retyping.
     """
@@ -75,15 +75,17 @@ def _answer_field(question: Interaction) -> tuple[Any, Any]:
     return kind, Field(default="", title=title)
 
 
+_CODE = "One-time code"
+
+
 def _proof_fields(form: Form) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if form.items and not form.editing:
         fields["reason"] = (str, Field(default="", title="Reason (to reject)"))
     fields["reviewer"] = (str, Field(title="Reviewer"))
-    fields["code"] = (str, Field(title="One-time code"))
-    if form.offers_edits:
-        title = "One-time code (not needed for edit)"
-        fields["code"] = (str, Field(default="", title=title))
+    # Required even where an edit spends none: a proof never has a default.
+    title = "One-time code (to choose edit: any)" if form.offers_edits else _CODE
+    fields["code"] = (str, Field(title=title))
     return fields
 
 

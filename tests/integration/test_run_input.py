@@ -20,13 +20,13 @@ FORMS = {
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_a_form_requires_a_code_unless_one_of_its_answers_needs_none(kind: str) -> None:
-    """W1: and where an edit needs none, it says so."""
-    form, required = FORMS[kind]
+def test_a_form_requires_a_code_and_says_where_none_is_checked(kind: str) -> None:
+    """W1: a proof has no default; an edit is proved in the next form."""
+    form, checked = FORMS[kind]
     schema = run_input(form, "").model_json_schema()
-    assert ("code" in schema["required"]) == required
-    says = "not needed for edit" in schema["properties"]["code"]["title"]
-    assert says == (not required)
+    assert "code" in schema["required"]
+    says = "to choose edit: any" in schema["properties"]["code"]["title"]
+    assert says == (not checked)
 
 
 @pytest.mark.parametrize("kind", FORMS)
