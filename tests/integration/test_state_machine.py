@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -340,6 +340,8 @@ def test_no_sequence_of_events_leaves_the_state_table(
     bounds = settings(
         max_examples=2 * RACES,
         stateful_step_count=STEPS,
+        # To make a sequence shorter takes minutes; it can be read as it is.
+        phases=[Phase.reuse, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(machine, settings=bounds)
