@@ -314,15 +314,15 @@ class Service:
         with self.services.ledger.read() as tx:
             now = sessions.load(tx, before.workflow)
             live = now.lease_until is not None and now.lease_until > tx.now
-        if now.revision == before.revision and not live:
-            return woken
         if not now.is_open:
             return Woken(state="not waiting", detail=f"the request is {now.status}")
         detail = f"{now.lease_owner or 'a worker'} works on it and looks by itself"
-        if woken.state == "unreachable" and now.revision == before.revision:
+        if now.revision != before.revision:
+            return Woken(state="not waiting", detail=detail)
+        if live and woken.state == "unreachable":
             detail = f"{woken.detail.rstrip('.')}; {detail}"
             return woken.model_copy(update={"detail": detail})
-        return Woken(state="not waiting", detail=detail)
+        return woken
 
     def _hand_in(self, handed: HandedIn) -> Decided:
         outcome = self.services.desk.hand_in(handed)

@@ -1,10 +1,8 @@
 """One operation, one key: where a key is unique and what it is made of."""
 
-from policies import canonical
+from base64 import b32encode
 
-ID_DIGITS = 32
-"""Hex digits of an id that is a hash: 128 bits, since whoever sends a request chooses
-what is hashed, and must not find two that meet."""
+from policies import canonical
 
 
 def scope(environment: str, tenant: str, tool: str) -> str:
@@ -13,6 +11,16 @@ def scope(environment: str, tenant: str, tool: str) -> str:
     A JSON array, so that no name can be split in two ways.
     """
     return canonical.canonical_bytes([environment, tenant, tool]).decode()
+
+
+def short_id(prefix: str, hashed: str) -> str:
+    """An id made of a digest: 128 of its bits in 26 small letters and digits (base 32).
+
+    As many, since whoever sends a request chooses what is hashed and must not find two
+    that meet; not more, since people read and type it.
+    """
+    bits = bytes.fromhex(hashed.removeprefix("sha256:")[:32])
+    return prefix + b32encode(bits).decode().rstrip("=").lower()
 
 
 def operation_key(workflow: str, action: str, payload_version: int) -> str:

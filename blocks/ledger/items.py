@@ -18,7 +18,7 @@ from blocks.ledger.versions import Version
 from policies import canonical, lifecycle
 from policies.access import Gate
 from policies.errors import Conflict, NotFound
-from policies.idempotency import ID_DIGITS
+from policies.idempotency import short_id
 from policies.lifecycle import Event, State
 from policies.policy import LEVELS, GatePolicy, Policy, RiskLevel, Role
 from policies.risk import Risk
@@ -119,8 +119,7 @@ _OF_WORKFLOW = (
 def item_id(workflow: str, action: str, turn: int) -> str:
     """The id of an action's item; the same turn of the same action, the same id."""
     body = canonical.canonical_bytes([workflow, action, turn])
-    hashed = canonical.digest("request", body).removeprefix("sha256:")
-    return f"it-{hashed[:ID_DIGITS]}"
+    return short_id("it-", canonical.digest("request", body))
 
 
 def ask(tx: Transaction, new: NewItem, first: Version) -> Item:

@@ -15,7 +15,7 @@ from blocks.ledger.tables import DomainSession, WorkflowSession
 from policies import canonical
 from policies.decision import Decision
 from policies.errors import Conflict, NotFound, Superseded
-from policies.idempotency import ID_DIGITS
+from policies.idempotency import short_id
 from policies.state import OPEN_STATUS, RequestState, SessionStatus
 from policies.value import Json, Value
 
@@ -100,8 +100,8 @@ _SAVE_STATE = (
 
 def workflow_id(request_id: str) -> str:
     """The id that a request has in every table; the same request, the same id."""
-    hashed = canonical.digest("request", request_id.encode()).removeprefix("sha256:")
-    return f"wf-{hashed[:ID_DIGITS]}"
+    hashed = canonical.digest("request", request_id.encode())
+    return short_id("wf-", hashed)
 
 
 def open_or_get(tx: Transaction, opening: Opening) -> Session:
