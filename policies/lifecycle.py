@@ -342,7 +342,7 @@ _PREFACE = """\
 
 Made from `policies/lifecycle.py` by `make docs`; a test keeps the two equal. What this
 table does not list is refused with `illegal_transition`. The table is ahead of the
-product: nothing yet escalates, extends, reassigns, reconciles or rolls back.
+product: nothing yet escalates, extends or reassigns.
 
 | from | event | to | check and effect |
 |---|---|---|---|"""
