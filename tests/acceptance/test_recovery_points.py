@@ -104,13 +104,7 @@ STORIES: dict[Point, Callable[[Point, Doomed], None]] = {
 }
 # Real processes take their time: every run of the tests dies at all points within one
 # (tests.integration.test_recovery_points), here at a few, and by `make races` at all.
-SHORT = (
-    Point.ROUND_OPENED,
-    Point.FORM_ANSWERED,
-    Point.VERDICT_RECORDED,
-    Point.CLAIMED,
-    Point.SENT,
-)
+SHORT = (Point.VERDICT_RECORDED, Point.CLAIMED)
 TOLD = tuple(STORIES) if os.environ.get("PLACET_RACES") else SHORT
 # It needs a worker: tests.acceptance.test_supervisor has it.
 BY_A_WORKER = {Point.RESTART_COUNTED}
