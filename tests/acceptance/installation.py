@@ -91,7 +91,9 @@ class Installation:
         for child in self._children:
             child.stop()
         self.api.close()
-        self.services.ledger.engine.dispose()
+        # Not opened only to be let go of: it may be gone by now.
+        if "ledger" in vars(self.services):
+            self.services.ledger.engine.dispose()
 
     # People and records
 
