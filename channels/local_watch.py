@@ -13,7 +13,7 @@ from policies import lifecycle
 from policies.errors import NotFound, PlacetError
 from policies.interaction import Interaction
 
-_LOOK_EVERY = 0.5
+_LOOK_EVERY = 1.0
 
 
 class LocalWatch(Repeating):
