@@ -17,7 +17,7 @@ from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, Transaction
 from blocks.ledger.effects import Outcome, Result
 from blocks.ledger.facts import Stored
-from blocks.ledger.outbox import Promise
+from blocks.ledger.outbox import Entry
 from blocks.recovery import Point, reach
 from policies import canonical
 from policies.errors import Conflict, InvalidInput, NotFound, Refused, Superseded
@@ -40,7 +40,7 @@ class Operation:
         self,
         seal: object,
         key: str,
-        promised: Promise,
+        promised: Entry,
         body: bytes,
         until: float = 0,
     ) -> None:

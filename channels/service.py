@@ -282,7 +282,7 @@ class Service:
         from tasks import supervising
 
         use_running_server(self.services.settings)
-        return supervising.one_turn(self.services)
+        return supervising.take_turn(self.services)
 
     def _go_on(self, workflow: str) -> Woken:
         """Have a request whose run had ended run again, where a worker can."""

@@ -13,21 +13,15 @@ from prefect.states import Completed, Failed
 from policies.errors import PlacetError
 from tasks import supervising
 from tasks.services import load_services
-from tasks.supervising import Turn
 
 
 @flow(name="supervise", persist_result=False)
 async def supervise() -> State[Any]:
-    """One turn: effects first, since a request goes on with their outcome."""
+    """One turn; it ends Failed where somebody must look, whatever else was done."""
     try:
         services = load_services()
-        turn = Turn()
-        for chore in (
-            supervising.recover_effects,
-            supervising.look_after_requests,
-            supervising.bury_keys,
-        ):
-            turn += chore(services)
     except PlacetError as error:
-        return Failed(name="Failed", message=str(error))
-    return Completed(message=supervising.in_words(turn))
+        return Failed(message=str(error))
+    turn = supervising.take_turn(services)
+    told = supervising.in_words(turn)
+    return Failed(message=told) if turn.failed else Completed(message=told)

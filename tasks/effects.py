@@ -12,7 +12,7 @@ from blocks import gate
 from blocks.gate import Apply, Operation
 from blocks.ledger.claims import Claim
 from blocks.ledger.effects import Found, Outcome, Result
-from blocks.ledger.outbox import Promised
+from blocks.ledger.outbox import Outgoing
 from blocks.provider import Answer, AnswerKind, Finding, Message, Promise, Provider
 from blocks.recovery import Point, reach
 from policies import canonical
@@ -65,13 +65,13 @@ def apply(
 
 def promise(
     services: Services, effect: Effect, payload: dict[str, Json], key: str
-) -> Promised | None:
+) -> Outgoing | None:
     """What goes into the outbox with a claim; nothing for an internal effect."""
     if isinstance(effect, Internal):
         return None
     message = effect.prepare(services, payload, key)
     kept = services.artifacts.put(message.body, "execution", message.media_type)
-    return Promised(message=kept, envelope=message.envelope)
+    return Outgoing(message=kept, envelope=message.envelope)
 
 
 def is_final(promise: Promise, claim: Claim, now: datetime) -> bool:

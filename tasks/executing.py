@@ -188,7 +188,7 @@ def _take(
 
 def promise(
     services: Services, work: Work, snapshot: ApprovalSnapshot
-) -> outbox.Promised | None:
+) -> outbox.Outgoing | None:
     """What a claim on it promises a provider, made from what was approved."""
     effect: Effect = tools_of(services, work.session.domain).EFFECTS[snapshot.tool]
     try:

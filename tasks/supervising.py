@@ -5,9 +5,11 @@ everything goes through the same leases and guarded writes as the requests' own 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
+from prefect.context import FlowRunContext
 
 from blocks import prefect_runs, prefect_states
 from blocks.ledger import endings, items, sessions, tombstones, unattended
@@ -50,14 +52,6 @@ class Turn(Value):
         )
 
 
-def one_turn(services: Services) -> Turn:
-    """A whole turn in this process: effects first, since requests go on with them."""
-    turn = Turn()
-    for chore in (recover_effects, look_after_requests, bury_keys):
-        turn += chore.fn(services)
-    return turn
-
-
 def in_words(turn: Turn) -> str:
     """A turn on one line for whoever looks at its run."""
     parts = (("done", turn.done), ("to do", turn.reported), ("failed", turn.failed))
@@ -76,10 +70,10 @@ def recover_effects(services: Services) -> Turn:
         found = unattended.effects(tx, BATCH)
     turn = Turn()
     for left in found:
-        turn += _each(left.claim, lambda left=left: _recover(services, left))  # type: ignore[misc]
+        turn += _each(left.claim, partial(_recover, services, left))
         if turn.failed and turn.failed[-1].about == left.claim:
             with services.ledger.write() as tx:
-                unattended.put_off(tx, left.claim, _PUT_OFF_SECONDS)
+                unattended.put_off(tx, left, _PUT_OFF_SECONDS)
     return turn
 
 
@@ -95,10 +89,7 @@ def look_after_requests(services: Services) -> Turn:
         run = runs.get(session.flow_run_id or "") or Run(
             kind="gone", name="never begun", since=session.opened_at
         )
-        turn += _each(
-            session.workflow,
-            lambda session=session, run=run: _look_after(services, session, run),  # type: ignore[misc]
-        )
+        turn += _each(session.workflow, partial(_look_after, services, session, run))
         with services.ledger.write() as tx:
             unattended.looked_at(tx, session.workflow)
     return turn
@@ -112,6 +103,22 @@ def bury_keys(services: Services) -> Turn:
         buried = tombstones.bury(tx, tx.now - keep, BATCH)
     done = Done(about="keys", what=f"{buried} past their retention")
     return Turn(done=(done,) if buried else ())
+
+
+# Requests first: one that was cancelled must not have its effect tried again.
+_CHORES = (look_after_requests, recover_effects, bury_keys)
+
+
+def take_turn(services: Services) -> Turn:
+    """A whole turn; a chore that fails does not keep the next one from its turn.
+
+    Within a flow run each chore is a task of it.
+    """
+    turn = Turn()
+    for chore in _CHORES:
+        do = chore if FlowRunContext.get() is not None else chore.fn
+        turn += _each(chore.name, partial(do, services))
+    return turn
 
 
 def _each(about: str, do: Callable[[], Turn]) -> Turn:
@@ -131,7 +138,7 @@ def _recover(services: Services, left: LeftOver) -> Turn:
     """Bring one effect as far as it goes, under the request's own lease."""
     if executing.is_held_back(services, left.item):
         with services.ledger.write() as tx:
-            unattended.put_off(tx, left.claim, _PUT_OFF_SECONDS)
+            unattended.put_off(tx, left, _PUT_OFF_SECONDS)
         return Turn()
     work = opening.take_lease(services, left.workflow, None)
     if work is None:

@@ -46,12 +46,19 @@ PROMISES: dict[str, str] = {
     "A8": "A policy block, a failure and an unknown outcome are three things.",
     "A9": "More harm or less confidence never lowers a risk.",
     "X1": "One claim per scope and key, however many ask.",
+    "X2": "A claim has a lease and a fencing token; whoever lost it sends and records "
+    "nothing.",
     "X3": "An effect in our own tables: precondition, change and result in one "
     "transaction.",
     "X4": "An effect elsewhere: reservation and promise in one transaction; a version "
     "that has changed is approved again, a resource that is held is waited for.",
     "X5": "An unknown outcome is asked about, and tried again under the same key.",
     "X6": "A used key is never bound again, and its evidence stays readable.",
+    "X7": "A recorded verdict and a sent form are taken up once, whatever died "
+    "meanwhile.",
+    "X8": "A process may die between any two steps: one effect, or a state that says "
+    "what it needs.",
+    "X9": "A freeze stops every effect in its scope at once.",
     "W1": "Approve, reject and edit in the Prefect UI, old and new.",
     "W4": "The command `placet`, every line.",
     "W5": "Deployments on a work pool, schedules, and blocks that the UI edits.",
@@ -94,8 +101,8 @@ _HEAD = """\
 
 Made from the tests by `make docs`; a test keeps the two equal. Each line below a
 promise is a test in `tests/` that fails without it. Nothing is promised here of what is
-not built: an HTTP API, a review page of Placet's own, a supervisor of missed deadlines.
-The ways in are the Prefect form and the terminal; there is one domain.
+not built: an HTTP API, a review page of Placet's own, escalation to somebody else. The
+ways in are the Prefect form and the terminal; there is one domain.
 """
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
-from types import TracebackType
 from typing import Literal, NamedTuple, TypeAlias
 
 Doing: TypeAlias = Literal[
@@ -77,12 +76,7 @@ class ProviderProxy:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.release.set()
         self._server.shutdown()
         self._thread.join(timeout=10)

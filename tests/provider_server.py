@@ -7,7 +7,6 @@ bytes again are answered as before, and nothing happens a second time.
 import asyncio
 import socket
 from threading import Thread
-from types import TracebackType
 from typing import NamedTuple
 
 import uvicorn
@@ -61,12 +60,7 @@ class HonestProvider:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._server.should_exit = True
         self._thread.join(timeout=10)
         self._socket.close()

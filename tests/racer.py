@@ -15,7 +15,7 @@ from blocks.gate import Gate
 from blocks.ledger import claims, facts, items, sessions, versions
 from blocks.ledger.claims import Claim
 from blocks.ledger.database import Ledger, open_ledger
-from blocks.ledger.outbox import Promised
+from blocks.ledger.outbox import Outgoing
 from policies.errors import Superseded
 from policies.value import Json
 from tasks.domains import DOMAINS
@@ -70,7 +70,7 @@ def reach(ledger: Ledger, artifacts: ArtifactStore, workflow: str, owner: str) -
         snapshot = versions.load(tx, item.id, item.version).snapshot
     stored = facts.read_stored(artifacts, domain.adapter, snapshot)
     message = artifacts.put(b"Subject: x\r\n\r\n", "execution", "message/rfc822")
-    promised = Promised(message=message, envelope=ENVELOPE)
+    promised = Outgoing(message=message, envelope=ENVELOPE)
     with ledger.write() as tx:
         session = sessions.load(tx, workflow)
         claim = claims.claim(

@@ -6,7 +6,6 @@ Its own command binds every address; this one listens on 127.0.0.1 only.
 import socket
 import subprocess
 import sys
-from types import TracebackType
 from typing import Any
 
 import httpx
@@ -37,12 +36,7 @@ class LocalStripe:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._client.close()
         self._process.kill()
         self._process.wait(timeout=10)

@@ -28,7 +28,7 @@ from blocks.ledger.database import Transaction
 from blocks.ledger.effect_tables import ExecutionClaim
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
-from blocks.ledger.outbox import Promised
+from blocks.ledger.outbox import Outgoing
 from blocks.ledger.sessions import Session
 from policies import guard
 from policies.errors import NotFound, Superseded
@@ -127,7 +127,7 @@ def claim(
     *,
     owner: str,
     seconds: float,
-    promised: Promised | None = None,
+    promised: Outgoing | None = None,
 ) -> Claim | Refused:
     """The right to execute an item's approved version, or what is already there.
 

@@ -40,25 +40,21 @@ _DISPATCH = claims.guarded_move(
     dispatched_at=bindparam("at"), attempts=ExecutionClaim.attempts + 1
 )
 _FINISH = claims.guarded_move(finished_at=bindparam("at"))
-_LOSE = claims.guarded_move(due_at=bindparam("at"))
-_MAKE_READY = claims.guarded_move(due_at=bindparam("at"))
+# Not over: it is due again, to be asked about or to be tried.
+_MAKE_DUE = claims.guarded_move(due_at=bindparam("at"))
 _INSERT = insert(Execution)
-# Of one attempt, what was found out later is the newer one.
-_NEWEST_FIRST = (
-    Execution.token.desc(),
-    case((Execution.outcome == "unknown", 1), else_=0),
-    Execution.at.desc(),
-)
+# Of one attempt, what was found out about it comes after that it was not known.
+_FOUND_OUT = case((Execution.outcome == "unknown", 0), else_=1)
 _OF_CLAIM = (
     select(Execution)
     .where(Execution.claim == bindparam("claim"))
-    .order_by(*_NEWEST_FIRST)
+    .order_by(Execution.token.desc(), _FOUND_OUT.desc(), Execution.at.desc())
     .limit(1)
 )
 _OF_ITEM = (
     select(Execution)
     .where(Execution.item == bindparam("item"))
-    .order_by(Execution.version, *(part for part in reversed(_NEWEST_FIRST)))
+    .order_by(Execution.version, Execution.token, _FOUND_OUT, Execution.at)
 )
 _LOOKED_UP = (
     update(ExecutionClaim)
@@ -130,9 +126,9 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
     A late result changes nothing; it is kept in the trail.
     """
     item = items.load(tx, held.item, lock=True)
-    values = claims.moved(held, "dispatched", _state(result.outcome))
+    values = claims.moved(held, "dispatched", result.outcome)
     known = result.outcome != "unknown"
-    if not tx.wrote(_FINISH if known else _LOSE, {**values, "at": tx.now}):
+    if not tx.wrote(_FINISH if known else _MAKE_DUE, {**values, "at": tx.now}):
         refuse_late(
             tx,
             held,
@@ -203,7 +199,7 @@ def result_of(tx: Transaction, claim_id: str) -> dict[str, Any] | None:
 
 
 def results_of(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
-    """Every recorded result of an item's claims, with version and key."""
+    """Every recorded result of an item's claims, the first one first."""
     return tuple(row._asdict() for row in tx.all(_OF_ITEM, {"item": item}))
 
 
@@ -234,7 +230,7 @@ def _settle_happened(tx: Transaction, held: Claim, item: Item, found: Found) -> 
 
 def _settle_not(tx: Transaction, held: Claim, item: Item, found: Found) -> bool:
     values = claims.moved(held, "unknown", "retry_ready")
-    if not tx.wrote(_MAKE_READY, {**values, "at": tx.now + _backoff(held.attempts)}):
+    if not tx.wrote(_MAKE_DUE, {**values, "at": tx.now + _backoff(held.attempts)}):
         return False
     proposals.record_artifact(tx, found.artifact)
     # Nothing is under way: others may have the resource until it is claimed again.
@@ -269,10 +265,6 @@ def _record(tx: Transaction, held: Claim, result: Result) -> None:
 def _close(tx: Transaction, held: Claim) -> None:
     outbox.mark(tx, held.id, "done")
     reservations.release(tx, held.key)
-
-
-def _state(outcome: Outcome) -> claims.ClaimState:
-    return outcome
 
 
 def _backoff(attempts: int) -> timedelta:

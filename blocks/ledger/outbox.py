@@ -43,14 +43,14 @@ _CONSUMED = (
 _FORGET = delete(OutboxRow).where(OutboxRow.claim == bindparam("of"))
 
 
-class Promised(Value):
-    """An effect's message as it is kept: where its bytes lie, and to whom they go."""
+class Outgoing(Value):
+    """What is to be promised: where the bytes lie, and to whom they go."""
 
     message: StoredArtifact
     envelope: dict[str, Json]
 
 
-class Promise(Value):
+class Entry(Value):
     """An effect's row: which bytes go to whom, and how far that has come."""
 
     workflow: str
@@ -60,7 +60,7 @@ class Promise(Value):
     state: RowState
 
 
-def promise(tx: Transaction, workflow: str, claim: str, what: Promised) -> None:
+def promise(tx: Transaction, workflow: str, claim: str, what: Outgoing) -> None:
     """Promise an effect, with the claim on it."""
     proposals.record_artifact(tx, what.message)
     tx.run(
@@ -94,13 +94,13 @@ def promise_wake(tx: Transaction, workflow: str, cause: str, **facts: Json) -> N
     tx.inserted(OutboxRow, row)
 
 
-def of_claim(tx: Transaction, claim: str) -> Promise:
+def of_claim(tx: Transaction, claim: str) -> Entry:
     """The message of a claim, or `NotFound` (an internal effect has none)."""
     row = tx.one(_OF_CLAIM, {"claim": claim})
     if row is None:
         raise NotFound(f"Nothing was promised for claim {claim}.")
     values = row._asdict()
-    return Promise.model_validate({n: values[n] for n in Promise.model_fields})
+    return Entry.model_validate({n: values[n] for n in Entry.model_fields})
 
 
 def mark(tx: Transaction, claim: str, state: RowState) -> None:

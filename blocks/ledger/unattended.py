@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy.sql.functions import coalesce
 
 from blocks.ledger import audit, items, rounds, sessions
 from blocks.ledger.database import Transaction
@@ -31,7 +32,12 @@ _REQUESTS = (
     .limit(bindparam("most"))
 )
 _EFFECTS = (
-    select(ExecutionClaim.id, ExecutionClaim.workflow, ExecutionClaim.item)
+    select(
+        ExecutionClaim.id,
+        ExecutionClaim.workflow,
+        ExecutionClaim.item,
+        ExecutionClaim.token,
+    )
     .join(WorkflowSession, WorkflowSession.id == ExecutionClaim.workflow)
     .where(
         _FREE,
@@ -39,6 +45,11 @@ _EFFECTS = (
             and_(
                 ExecutionClaim.state.in_(("claimed", "dispatched")),
                 ExecutionClaim.lease_until <= bindparam("at"),
+                # Put off, where it could not be brought further.
+                or_(
+                    ExecutionClaim.due_at.is_(None),
+                    ExecutionClaim.due_at <= bindparam("at"),
+                ),
             ),
             and_(
                 ExecutionClaim.state.in_(("unknown", "retry_ready")),
@@ -46,16 +57,18 @@ _EFFECTS = (
             ),
         ),
     )
-    .order_by(ExecutionClaim.lease_until, ExecutionClaim.id)
+    .order_by(
+        coalesce(ExecutionClaim.due_at, ExecutionClaim.lease_until), ExecutionClaim.id
+    )
     .limit(bindparam("most"))
 )
 _PUT_OFF = (
     update(ExecutionClaim)
     .where(
         ExecutionClaim.id == bindparam("of"),
-        ExecutionClaim.lease_until <= bindparam("at"),
+        ExecutionClaim.token == bindparam("held_token"),
     )
-    .values(lease_until=bindparam("until"), due_at=bindparam("until"))
+    .values(due_at=bindparam("until"))
 )
 _LOOKED_AT = (
     update(WorkflowSession)
@@ -89,6 +102,7 @@ class LeftOver(Value):
     claim: str
     workflow: str
     item: str
+    token: int
 
 
 def requests(tx: Transaction, most: int) -> tuple[Session, ...]:
@@ -101,14 +115,18 @@ def effects(tx: Transaction, most: int) -> tuple[LeftOver, ...]:
     """Effects that nobody brings further, the oldest first."""
     rows = tx.all(_EFFECTS, {"at": tx.now, "most": most})
     return tuple(
-        LeftOver(claim=row.id, workflow=row.workflow, item=row.item) for row in rows
+        LeftOver(claim=row.id, workflow=row.workflow, item=row.item, token=row.token)
+        for row in rows
     )
 
 
-def put_off(tx: Transaction, claim: str, seconds: float) -> None:
-    """Let others go first: this effect could not be brought further just now."""
+def put_off(tx: Transaction, left: LeftOver, seconds: float) -> None:
+    """Let others go first: this effect could not be brought further just now.
+
+    Nothing happens to one that somebody has taken up meanwhile; no lease is touched.
+    """
     until = tx.now + timedelta(seconds=seconds)
-    tx.run(_PUT_OFF, {"of": claim, "at": tx.now, "until": until})
+    tx.run(_PUT_OFF, {"of": left.claim, "held_token": left.token, "until": until})
 
 
 def looked_at(tx: Transaction, workflow: str) -> None:

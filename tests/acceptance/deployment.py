@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -10,8 +11,8 @@ from typing import Any
 
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Installation
-from tests.acceptance.prefect_form import PrefectRun
-from tests.acceptance.processes import Process
+from tests.acceptance.prefect_form import Form, PrefectRun
+from tests.acceptance.processes import Process, send
 
 ROOT = Path(__file__).parents[2]
 POOL = "placet"
@@ -55,6 +56,25 @@ def start_run(
         f"/deployments/{deployment}/create_flow_run", json=body
     )
     return PrefectRun(installation.api, made.raise_for_status().json()["id"])
+
+
+def submitted(installation: Installation, ticket: str) -> tuple[str, Form, int]:
+    """A request that waits at its form, and the worker's process that carries it."""
+    installation.add_ticket(ticket)
+    workflow, _ = installation.submit(ticket, ticket)
+    form = installation.wait_until_asked(workflow)
+    process = installation.holder(workflow)
+    assert process is not None
+    return workflow, form, process
+
+
+def crashed(installation: Installation, ticket: str) -> tuple[str, PrefectRun]:
+    """A request whose process was killed at its form; Prefect has noticed it."""
+    workflow, _, process = submitted(installation, ticket)
+    send(process, signal.SIGKILL)
+    run = installation.run_of(workflow)
+    run.wait_for("Crashed")
+    return workflow, run
 
 
 def supervise(installation: Installation) -> PrefectRun:

@@ -13,6 +13,7 @@ import pytest
 from blocks.ledger.sessions import workflow_id
 from channels.local_server import LocalServer
 from tasks import opening
+from tests.acceptance.deployment import crashed
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Installation
 from tests.acceptance.processes import Process, send
@@ -43,14 +44,7 @@ def test_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
     deployed: Installation,
 ) -> None:
     """L8, W5: kill -9 of a worker's process; its run is run again."""
-    deployed.add_ticket("crashed")
-    workflow, _ = deployed.submit("crashed", "crashed")
-    deployed.wait_until_asked(workflow)
-    process = deployed.holder(workflow)
-    assert process is not None
-    send(process, signal.SIGKILL)
-    run = deployed.run_of(workflow)
-    run.wait_for("Crashed")
+    workflow, run = crashed(deployed, "crashed")
 
     said = decide(deployed, workflow)
     eventually(lambda: deployed.lease_is_over(workflow))

@@ -6,7 +6,13 @@ import signal
 from functools import partial
 
 from blocks.recovery import Point
-from tests.acceptance.deployment import SUPERVISOR, read_deployment, supervise
+from tests.acceptance.deployment import (
+    SUPERVISOR,
+    crashed,
+    read_deployment,
+    submitted,
+    supervise,
+)
 from tests.acceptance.doomed import ended_by_kill, stopped
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Installation
@@ -18,11 +24,7 @@ def test_a_click_that_prefect_took_from_a_dead_process_is_not_lost(
     deployed: Installation,
 ) -> None:
     """X7, W5: killed in the hot window, the form accepted, and nobody read it."""
-    deployed.add_ticket("lost-click")
-    workflow, _ = deployed.submit("lost-click", "lost-click")
-    form = deployed.wait_until_asked(workflow)
-    process = deployed.holder(workflow)
-    assert process is not None
+    workflow, form, process = submitted(deployed, "lost-click")
     send(process, signal.SIGSTOP)
     ada = deployed.add_reviewer()
     taken = deployed.run_of(workflow).resume(deployed.fill_in(form, "approve", ada))
@@ -40,14 +42,7 @@ def test_a_run_that_prefect_has_failed_comes_back_with_its_form(
     deployed: Installation,
 ) -> None:
     """C19: the window ran out with nobody there; the item is still decidable."""
-    deployed.add_ticket("failed-run")
-    workflow, _ = deployed.submit("failed-run", "failed-run")
-    deployed.wait_until_asked(workflow)
-    process = deployed.holder(workflow)
-    assert process is not None
-    send(process, signal.SIGKILL)
-    run = deployed.run_of(workflow)
-    run.wait_for("Crashed")
+    workflow, run = crashed(deployed, "failed-run")
     eventually(lambda: deployed.lease_is_over(workflow))
 
     said = deployed.command("supervise", "--once")
@@ -63,14 +58,7 @@ def test_a_supervisor_that_dies_between_count_and_restart_loses_nothing(
     deployed: Installation,
 ) -> None:
     """X8, W5: the restart is counted and its run is still Crashed; resume goes on."""
-    deployed.add_ticket("counted")
-    workflow, _ = deployed.submit("counted", "counted")
-    deployed.wait_until_asked(workflow)
-    process = deployed.holder(workflow)
-    assert process is not None
-    send(process, signal.SIGKILL)
-    run = deployed.run_of(workflow)
-    run.wait_for("Crashed")
+    workflow, run = crashed(deployed, "counted")
     eventually(lambda: deployed.lease_is_over(workflow))
 
     ended_by_kill(stopped(deployed, Point.RESTART_COUNTED, "supervise", "--once"))

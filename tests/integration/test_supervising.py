@@ -2,12 +2,19 @@
 
 import pytest
 
-from blocks import gate
+from blocks import gate, prefect_states
 from blocks.control import By
 from blocks.ledger import claims, effects, endings, freezes, outbox, unattended
 from blocks.ledger.claims import Claim
 from blocks.ledger.people import TokenProof
-from policies.errors import Conflict, InvalidInput, Misconfigured, Refused
+from policies.attendance import Run
+from policies.errors import (
+    Conflict,
+    InvalidInput,
+    Misconfigured,
+    Refused,
+    Unavailable,
+)
 from tasks import executing, opening, supervising
 from tasks.services import Services
 from tasks.supervising import Turn
@@ -188,6 +195,66 @@ def test_a_freeze_between_claim_and_send_sends_nothing_until_it_is_lifted(
     world.services.control.freeze(scope, by(world, "olga"), frozen=False)
     turn(world)
     assert (world.item(work).state, len(mail.received)) == ("executed", 1)
+
+
+def test_what_is_known_of_an_effect_is_told_in_the_order_in_which_it_was_found(
+    world: World, unknown: Work
+) -> None:
+    """R2"""
+    settle(world, unknown, happened=False)
+    turn(world)
+    with world.ledger.read() as tx:
+        told = effects.results_of(tx, world.item(unknown).id)
+    assert [row["outcome"] for row in told] == ["unknown", "executed"]
+
+
+def test_a_cancelled_request_s_effect_is_not_tried_again(
+    world: World,
+    mail: RecordingServer,
+    unknown: Work,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """X5, L12: it did not happen, and by now it is not wanted any more."""
+    settle(world, unknown, happened=False)
+    world.clock.move(61)
+    gone = Run(kind="cancelled", name="Cancelled", since=world.clock.now)
+    monkeypatch.setattr(
+        prefect_states, "read_many", lambda ids, now: dict.fromkeys(ids, gone)
+    )
+    supervising.take_turn(world.another())
+    assert (world.item(unknown).state, mail.received) == ("cancelled", [])
+    assert claim_of(world, unknown).state == "released"
+
+
+def test_a_chore_that_fails_does_not_keep_the_next_one_from_its_turn(
+    world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W5: Prefect does not answer, and what was left is sent all the same."""
+    world.claimed()
+    world.clock.move(61)
+
+    def away(*_: object) -> dict[str, Run]:
+        raise Unavailable("The Prefect server does not answer.")
+
+    monkeypatch.setattr(prefect_states, "read_many", away)
+    told = supervising.take_turn(world.another())
+    assert [row.about for row in told.failed] == ["look_after_requests"]
+    assert len(mail.received) == 1
+
+
+def test_what_was_put_off_keeps_its_holder_s_lease_as_it_was(world: World) -> None:
+    """X2: to let others go first is no claim on it."""
+    work, _ = world.claimed()
+    before = claim_of(world, work).lease_until
+    world.clock.move(61)
+    with world.ledger.write() as tx:
+        (left,) = unattended.effects(tx, 10)
+        unattended.put_off(tx, left, 30)
+        assert unattended.effects(tx, 10) == ()
+    assert claim_of(world, work).lease_until == before
+    world.clock.move(31)
+    with world.ledger.read() as tx:
+        assert unattended.effects(tx, 10) == (left,)
 
 
 def test_one_bad_row_does_not_keep_the_others_from_their_turn(
