@@ -79,6 +79,7 @@ class ItemModel:
         else:
             rejected = word == "reject"
             self.approvals = {}
+            self.held = self.held and rejected
             self.state = State.REJECTED if rejected else State.WAITING_FOR_REVIEW
         return "taken"
 

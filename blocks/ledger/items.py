@@ -259,10 +259,11 @@ def add_version(
     """A new version, judged by `policy`; what was said about earlier ones is void.
 
     One that is asked after the guard's no gets the policy's whole time to be decided;
-    an edit has what is left. `told` is what the audit event says beside it, such as
-    who decided on the edit.
+    an edit has what is left, and not more than its risk's time from now on. `told` is
+    what the audit event says beside it, such as who decided on the edit.
     """
     risk, gate = new.risk, policy.gates[new.risk.level]
+    due = deadline(tx, policy, risk.level)
     again = event == Event.NEW_VERSION
     versions.insert_version(tx, item.id, new)
     move(
@@ -271,7 +272,7 @@ def add_version(
         event,
         version=new.version,
         edited_at=tx.now,
-        deadline=deadline(tx, policy, risk.level) if again else item.deadline,
+        deadline=due if again else min(due, item.deadline),
         expires_at=None,
         held=[],
         evidence=[e.model_dump() for e in new.snapshot.evidence],

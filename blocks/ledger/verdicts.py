@@ -203,7 +203,8 @@ def _withdraw(
     tx: Transaction, item: Item, acting: Acting, verdict: ItemVerdict
 ) -> Recorded:
     decision = _write(tx, item, acting, "withdrawn", verdict.reason, None)
-    moved = items.move(tx, item, Event.WITHDRAW, expires_at=None)
+    # What held this approval back does not hold back the next one.
+    moved = items.move(tx, item, Event.WITHDRAW, expires_at=None, held=())
     _audit(tx, moved, acting, "withdrawn", decision, verdict.reason, None)
     return _recorded(moved, decision, "withdrawn")
 

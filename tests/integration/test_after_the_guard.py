@@ -2,12 +2,14 @@
 
 import pytest
 
-from blocks.ledger import endings
+from blocks.ledger import endings, freezes
+from blocks.ledger.freezes import Scope
 from policies.decision import RequestApproval, Wait
 from policies.policy import Policy
 from tasks.work import Work, reload
 from tests import forging
 from tests.integration.guard_changes import AGAIN, BLOCKED, CHANGES, STAYS, overwrite
+from tests.integration.test_desk_refusals import PROMISE
 from tests.integration.test_guard_on_rows import reasons, refusal
 from tests.reading import codes, text_of
 from tests.smtp_server import RecordingServer
@@ -106,6 +108,20 @@ def test_an_edit_has_the_time_that_is_left(world: World) -> None:
     world.clock.move(3600)
     world.edit(work, body="Soon.")
     assert world.item(work).deadline == first
+
+
+def test_an_edit_that_raises_the_risk_has_only_that_risks_time(world: World) -> None:
+    """A5, A9: and never more than was left."""
+    world.add("olga", "owner")
+    work = world.asked()
+    first = world.item(work).deadline
+    world.edit(work, body=PROMISE)
+    raised = world.item(work).deadline
+    assert (raised - world.clock.now).total_seconds() == pytest.approx(3600, abs=1)
+    world.clock.set(raised)
+    world.clock.move(-1)
+    world.edit(work, by="olga", body=f"{PROMISE} Soon.")
+    assert world.item(work).deadline == raised < first
 
 
 def test_what_a_reviewer_edited_stays_edited_when_it_is_asked_again(
@@ -239,6 +255,30 @@ def test_a_withdrawal_just_before_the_claim_is_heard(
     )
     assert world.form(work)[1] is not None
     assert mail.received == []
+
+
+def test_what_was_held_back_and_withdrawn_is_asked_of_the_guard_anew(
+    world: World, mail: RecordingServer
+) -> None:
+    """B15, X6: a hold is that of one approval, and ends with it."""
+    work = world.resumed()
+    set_freeze(world, frozen=True)
+    work = world.execute(work)
+    assert world.item(work).held == ("frozen",)
+    set_freeze(world, frozen=False)
+    world.hand_in(work, world.says(work, "withdraw"))
+    assert world.item(work).held == ()
+    work, shown = world.form(reload(world.services, work.held))
+    assert shown is not None
+    world.approve(work)
+    world.advance(world.resume(work))
+    assert len(mail.received) == 1
+
+
+def set_freeze(world: World, *, frozen: bool) -> None:
+    scope = Scope(tenant=None, tool=None)
+    with world.ledger.write() as tx:
+        freezes.put(tx, scope, frozen=frozen, actor="ada", reason="an incident")
 
 
 def test_a_cancelled_item_is_not_claimed(world: World, mail: RecordingServer) -> None:
