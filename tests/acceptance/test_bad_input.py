@@ -180,7 +180,7 @@ def test_a_prefect_server_without_our_deployment_is_told_apart(
     assert "prefect --no-prompt deploy --all" in line
 
 
-def test_without_any_prefect_server_both_ways_out_are_named(
+def test_c26_without_any_prefect_server_both_ways_out_are_named(
     alone: Installation,
 ) -> None:
     del alone.env["PREFECT_API_URL"]

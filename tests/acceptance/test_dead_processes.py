@@ -21,7 +21,7 @@ from tests.acceptance.test_deployment import suspended
 from tests.smtp_server import RecordingServer
 
 
-def test_a_killed_request_says_so_and_goes_on_when_it_is_resumed(
+def test_c5_c29_a_killed_request_says_so_and_goes_on_when_resumed(
     installation: Installation,
 ) -> None:
     """L8, W4: kill -9 of a local process, a verdict, `placet resume`."""
@@ -40,7 +40,7 @@ def test_a_killed_request_says_so_and_goes_on_when_it_is_resumed(
     assert len(installation.mails("killed")) == 1
 
 
-def test_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
+def test_c22_a_killed_run_of_a_worker_goes_on_when_it_is_resumed(
     deployed: Installation,
 ) -> None:
     """L8, W5: kill -9 of a worker's process; its run is run again."""
@@ -141,7 +141,7 @@ def test_of_two_that_resume_a_request_one_works_and_the_other_says_why_not(
     assert len(installation.mails("both")) == 1
 
 
-def test_a_superseded_process_changes_and_sends_nothing(
+def test_b2_a_superseded_process_changes_and_sends_nothing(
     installation: Installation,
 ) -> None:
     """B2 of the field failures: a ghost that comes back is fenced off."""
@@ -168,7 +168,7 @@ def test_a_superseded_process_changes_and_sends_nothing(
     assert len(installation.mails("ghost")) == 1
 
 
-def test_a_wait_outlives_a_restart_of_the_prefect_server(
+def test_c7_a_wait_outlives_a_restart_of_the_prefect_server(
     prefect_server: LocalServer, tmp_path: Path, sqlite_template: Path
 ) -> None:
     """L8: nothing is looked up in the memory of a server."""

@@ -51,12 +51,14 @@ def tried(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_effect_without_a_claim_is_refused(way: str, tried: dict[str, str]) -> None:
+def test_c23_c25_an_effect_without_a_claim_is_refused(
+    way: str, tried: dict[str, str]
+) -> None:
     """L7: called, as a task, from a subflow, by a script."""
     assert tried[way].startswith("Refused not_claimed: ")
 
 
-def test_the_loop_below_another_flow_is_refused_at_its_start(
+def test_c6_the_loop_below_another_flow_is_refused_at_its_start(
     tried: dict[str, str],
 ) -> None:
     """C6 of the field failures: Prefect could not suspend it there."""
@@ -126,7 +128,7 @@ def asked(carrier: Carrier) -> Iterator[UnderWay]:
     carrier.let_go(request.id)
 
 
-def test_a_run_that_is_set_to_running_is_asked_again(asked: UnderWay) -> None:
+def test_d14_a_run_that_is_set_to_running_is_asked_again(asked: UnderWay) -> None:
     """D14 of the field failures: being un-paused proves nothing."""
     first = asked.form()
 
@@ -142,7 +144,7 @@ def test_a_run_that_is_set_to_completed_has_done_nothing(asked: UnderWay) -> Non
 
 
 @pytest.mark.parametrize("answer", ({}, {"approved": True}, {"verdict": "approve"}))
-def test_a_resume_with_a_made_up_body_is_refused(
+def test_d14_a_resume_with_a_made_up_body_is_refused(
     answer: dict[str, Any], asked: UnderWay
 ) -> None:
     """D14 of the field failures: neither an empty body nor one made by hand."""
@@ -162,7 +164,7 @@ def test_a_whole_form_without_proof_is_asked_again(asked: UnderWay) -> None:
     assert "Not recorded yet" in asked.form().packet
 
 
-def test_text_that_says_it_is_approved_grants_nothing(asked: UnderWay) -> None:
+def test_a9_text_that_says_it_is_approved_grants_nothing(asked: UnderWay) -> None:
     """A9 of the field failures: only the ledger grants."""
     assert "approved: true" in asked.form().packet
     assert "approved: true" in asked.mail_of()["body"]

@@ -233,7 +233,7 @@ def start(prefect_server: LocalServer, player: tuple[IO[str], Path]) -> Iterator
         yield start
 
 
-def test_a_stale_choice_is_refused_inside_a_success(start: Start) -> None:
+def test_p4_a_stale_choice_is_refused_inside_a_success(start: Start) -> None:
     run = start("ask").wait_for_form()
 
     stale = {**ANSWER, "decision": "approve v1 00000000"}
@@ -249,7 +249,7 @@ def test_an_empty_answer_is_refused_where_fields_have_no_default(start: Start) -
     assert run.state() == "Paused"
 
 
-def test_a_second_answer_is_refused_inside_a_success(start: Start) -> None:
+def test_p4_a_second_answer_is_refused_inside_a_success(start: Start) -> None:
     run = start("ask").wait_for_form()
 
     assert run.resume(ANSWER) == (201, "ACCEPT")
@@ -285,7 +285,7 @@ def test_inputs_come_one_by_one_unless_more_are_asked_for(start: Start) -> None:
     assert len(listed(limit=200)) == 2
 
 
-def test_a_pause_key_with_a_capital_leaves_no_form_to_answer(start: Start) -> None:
+def test_p10_a_pause_key_with_a_capital_leaves_no_form_to_answer(start: Start) -> None:
     run = start("ask-in-capitals")
 
     assert run.outcome() == "ValidationError"

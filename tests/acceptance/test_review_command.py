@@ -73,7 +73,7 @@ def verdicts(world: World, work: Work) -> list[Any]:
     return [(e.event, e.facts["actor"]) for e in world.trail(work) if e.event in names]
 
 
-def test_enter_and_near_words_are_no_verdict(now: World, review: Review) -> None:
+def test_d4_enter_and_near_words_are_no_verdict(now: World, review: Review) -> None:
     work = now.asked()
     with review() as person:
         for word in ("", "y", "yes", "A", "approved", "a a"):

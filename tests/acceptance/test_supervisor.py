@@ -72,7 +72,7 @@ def test_a_supervisor_that_dies_between_count_and_restart_loses_nothing(
     assert len(deployed.mails("counted")) == 1
 
 
-def test_a_verdict_that_found_nobody_to_wake_is_taken_up(
+def test_c1_a_verdict_that_found_nobody_to_wake_is_taken_up(
     deployed: Installation,
 ) -> None:
     """W5: recorded while Prefect did not answer; the scheduled supervisor wakes it."""

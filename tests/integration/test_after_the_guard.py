@@ -59,7 +59,7 @@ def test_what_must_be_approved_again_is_asked_anew_and_sent_once(
     assert world.told(work, "executed")[0]["idempotency_key"] == second.key
 
 
-def test_an_address_that_changed_after_the_approval_gets_nothing_unapproved(
+def test_s12_a_changed_address_gets_nothing_unapproved(
     world: World, mail: RecordingServer
 ) -> None:
     """S12"""
@@ -90,7 +90,7 @@ def test_what_must_be_approved_again_has_the_whole_time_to_be_decided(
     assert len(mail.received) == 1
 
 
-def test_nobody_waits_for_ever_for_what_must_be_approved_again(world: World) -> None:
+def test_s4_nobody_waits_for_ever_for_what_must_be_approved_again(world: World) -> None:
     """A5"""
     work = world.resumed()
     world.edit_address("c-1", "grace@new.example.com")
@@ -303,7 +303,7 @@ def test_a_payload_that_is_gone_is_blocked(world: World, mail: RecordingServer) 
     assert (world.item(work).state, mail.received) == ("blocked", [])
 
 
-def test_the_same_bytes_for_another_tenant_are_not_sent(
+def test_s2_the_same_bytes_for_another_tenant_are_not_sent(
     world: World, mail: RecordingServer
 ) -> None:
     """S2, A2"""

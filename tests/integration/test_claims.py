@@ -49,7 +49,7 @@ def test_the_same_intent_again_finds_its_claim(world: World) -> None:
     assert names(world.trail(work)).count("execution_claimed") == 1
 
 
-def test_an_executed_intent_again_finds_its_claim(
+def test_b7_an_executed_intent_again_finds_its_claim(
     world: World, mail: RecordingServer
 ) -> None:
     """B7"""
@@ -62,7 +62,7 @@ def test_an_executed_intent_again_finds_its_claim(
     assert len(work.state.execution_result) == 1
 
 
-def test_another_intent_under_the_same_key_is_refused_and_kept(world: World) -> None:
+def test_s8_another_intent_under_the_same_key_is_refused_and_kept(world: World) -> None:
     """S8"""
     work, claim = world.claimed()
     forging.run(world.ledger, "UPDATE execution_claims SET digest = 'sha256:0'")
@@ -216,7 +216,7 @@ def test_an_old_token_passes_neither_the_gate_s_look_nor_its_write(
     assert "dispatched" not in names(world.trail(work))
 
 
-def test_a_late_result_changes_nothing_and_is_kept(world: World) -> None:
+def test_s10_a_late_result_changes_nothing_and_is_kept(world: World) -> None:
     """S10"""
     work, old = world.claimed()
     late = act(world, old)
@@ -230,7 +230,7 @@ def test_a_late_result_changes_nothing_and_is_kept(world: World) -> None:
     assert world.told(work, "late_write_refused")[0]["outcome"] == "executed"
 
 
-def test_a_fenced_holder_s_result_is_refused_while_the_newer_one_works(
+def test_s10_a_fenced_holder_s_result_is_refused(
     world: World,
 ) -> None:
     """S10"""
@@ -253,7 +253,7 @@ def test_a_dispatched_claim_cannot_be_taken_over(world: World) -> None:
     assert take_over(world, present(world, claim)).token == 2
 
 
-def test_the_gate_opens_once(world: World) -> None:
+def test_s7_the_gate_opens_once(world: World) -> None:
     """S7"""
     _, claim = world.claimed()
     operation = gate.open_for(world.services.gate, claim.id, claim.token, SEND)
@@ -285,7 +285,7 @@ def test_the_gate_is_shut_without_a_claim_for_this_very_tool(
     assert "dispatched" not in names(world.trail(work))
 
 
-def test_an_item_that_is_not_approved_cannot_be_claimed(world: World) -> None:
+def test_d13_an_item_that_is_not_approved_cannot_be_claimed(world: World) -> None:
     """D13"""
     work = world.asked()
     refused = world.claim(work)

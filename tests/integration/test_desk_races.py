@@ -38,7 +38,7 @@ def at_once(world: World, work: Work, *words: VerdictWord) -> list[Outcome | Exc
     return together(len(words), lambda n: world.hand_in(work, said[n], by=BY[n % 2]))
 
 
-def test_of_two_who_approve_at_once_one_is_told_what_happened(world: World) -> None:
+def test_b8_of_two_who_approve_at_once_one_is_told_what_happened(world: World) -> None:
     """B8"""
     for number in range(RACES):
         work = world.asked(f"request-{number}")
@@ -49,7 +49,7 @@ def test_of_two_who_approve_at_once_one_is_told_what_happened(world: World) -> N
         assert names(world.trail(work)).count("approved") == 1
 
 
-def test_of_an_approval_and_an_edit_at_once_one_is_refused(world: World) -> None:
+def test_a24_of_an_approval_and_an_edit_at_once_one_is_refused(world: World) -> None:
     """A24"""
     for number in range(RACES):
         work = world.asked(f"request-{number}")
@@ -95,7 +95,7 @@ def test_one_code_with_two_verdicts_at_once_proves_one(world: World) -> None:
     assert states == ["approved", "waiting_for_review"]
 
 
-def test_an_approval_in_the_moment_of_expiry_is_taken_or_told(world: World) -> None:
+def test_c17_an_approval_in_the_moment_of_expiry_is_taken_or_told(world: World) -> None:
     """C17"""
     for number in range(RACES):
         work = world.asked(f"request-{number}")
@@ -105,7 +105,7 @@ def test_an_approval_in_the_moment_of_expiry_is_taken_or_told(world: World) -> N
         assert names(world.trail(work)).count("expired") == 1
 
 
-def test_a_cancel_and_an_approval_at_once_leave_one_truth(world: World) -> None:
+def test_b15_a_cancel_and_an_approval_at_once_leave_one_truth(world: World) -> None:
     """B15"""
 
     def act(number: int) -> object:
@@ -124,7 +124,7 @@ def test_a_cancel_and_an_approval_at_once_leave_one_truth(world: World) -> None:
         assert codes(handed) in ([], ["already_decided"])
 
 
-def test_a_withdrawal_and_the_claim_at_once_leave_one_truth(world: World) -> None:
+def test_b15_a_withdrawal_and_the_claim_at_once_leave_one_truth(world: World) -> None:
     """B15"""
 
     def act(number: int) -> object:

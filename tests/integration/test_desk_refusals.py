@@ -146,7 +146,7 @@ def test_at_high_risk_a_form_will_not_do(world: World) -> None:
     assert world.item(work).state == "approved"
 
 
-def test_what_is_over_cannot_be_decided(world: World, work: Work) -> None:
+def test_d8_what_is_over_cannot_be_decided(world: World, work: Work) -> None:
     """A5"""
     world.clock.set(world.item(work).deadline)
     for verdict in ("approve", "reject", "edit"):
@@ -163,7 +163,7 @@ def test_until_its_last_moment_an_item_can_be_decided(world: World, work: Work) 
     assert codes(says("approve")(world, work)) == []
 
 
-def test_what_is_decided_is_told_with_the_verdict_on_record(
+def test_b16_what_is_decided_is_told_with_the_verdict_on_record(
     world: World, work: Work
 ) -> None:
     """B16"""
@@ -182,7 +182,9 @@ def test_what_was_rejected_cannot_be_approved(world: World, work: Work) -> None:
     assert world.item(work).state == "rejected"
 
 
-def test_an_item_of_another_workflow_is_not_found(world: World, work: Work) -> None:
+def test_a7_an_item_of_another_request_or_of_none_is_not_found(
+    world: World, work: Work
+) -> None:
     """A6 of the field"""
     other = world.asked("request-2")
     before = records(world)

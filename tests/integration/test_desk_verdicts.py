@@ -85,7 +85,7 @@ def test_what_is_rejected_is_never_sent(world: World, mail: RecordingServer) -> 
     assert mail.received == []
 
 
-def test_an_edit_is_a_new_version_that_is_asked_again(
+def test_s3_an_edit_is_a_new_version_that_is_asked_again(
     world: World, mail: RecordingServer
 ) -> None:
     """S3, A4"""
@@ -178,7 +178,7 @@ def test_critical_needs_two_distinct_people(
     assert len(mail.received) == 1
 
 
-def test_an_edit_voids_the_approvals_of_an_open_quorum(
+def test_a22_an_edit_voids_the_approvals_of_an_open_quorum(
     world: World, critical: Work
 ) -> None:
     """A4, A22"""

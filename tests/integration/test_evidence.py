@@ -30,7 +30,7 @@ def rebuilt(world: World, work: Work, version: int) -> bytes:
     return canonical.canonicalise(made)
 
 
-def test_the_packet_that_was_seen_is_made_again_byte_for_byte(world: World) -> None:
+def test_s5_the_packet_that_was_seen_is_made_again_byte_for_byte(world: World) -> None:
     """A6"""
     work = world.asked()
     world.edit(work, body="Soon.")
@@ -80,7 +80,7 @@ def test_every_ref_of_the_ledger_leads_to_its_bytes(world: World) -> None:
     assert work.session.status == "completed"
 
 
-def test_a_draft_is_replayed_from_its_provenance(world: World) -> None:
+def test_s13_a_draft_is_replayed_from_its_provenance(world: World) -> None:
     """A7"""
     work = world.asked()
     ref = world.version(work).provenance

@@ -60,7 +60,7 @@ def test_an_approval_that_is_recorded_while_a_round_is_opened_is_not_lost(
     goes_on_once(world, work, mail)
 
 
-def test_an_approval_that_meets_a_round_being_opened_waits_and_is_taken(
+def test_c12_an_approval_that_meets_a_round_being_opened_is_taken(
     world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """B11, C8"""
@@ -143,7 +143,7 @@ def test_an_answer_that_is_recorded_as_its_question_lapses_counts(
     assert told.count("interaction_answered") == 1
 
 
-def test_an_answer_that_comes_after_the_lapse_is_told_so(world: World) -> None:
+def test_c17_an_answer_that_comes_after_the_lapse_is_told_so(world: World) -> None:
     """C17"""
     work = asking_about(world, ORDER)
     world.clock.move(601)

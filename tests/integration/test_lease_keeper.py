@@ -65,7 +65,7 @@ def test_it_renews_the_lease_again_and_again(
     assert not keeper.lost
 
 
-def test_it_notices_that_a_newer_holder_has_the_lease(
+def test_b4_it_notices_that_a_newer_holder_has_the_lease(
     world: World, work: Work, keeper: LeaseKeeper
 ) -> None:
     """B2"""

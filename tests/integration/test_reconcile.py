@@ -35,7 +35,7 @@ def lost(bank: BankWorld, proxy: ProviderProxy, doing: Any) -> Work:
     return work
 
 
-def test_a_provider_that_acts_and_drops_the_connection_has_acted_once(
+def test_s9_a_provider_that_acts_and_drops_has_acted_once(
     bank: BankWorld, honest: HonestProvider, proxy: ProviderProxy
 ) -> None:
     """X5, S9"""

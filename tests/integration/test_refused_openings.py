@@ -21,7 +21,7 @@ def written(world: World) -> list[list[tuple[object, ...]]]:
     return [forging.rows(world.ledger, t) for t in (*tables, "customer_emails")]
 
 
-def test_without_its_secret_key_a_process_opens_no_request(world: World) -> None:
+def test_c26_without_its_secret_key_a_process_opens_no_request(world: World) -> None:
     """W5: it could never read a form's code; so it leaves the request to others."""
     keyless = world.another()
     keyless.vault = Vault(None)

@@ -87,7 +87,7 @@ def test_a_consumed_outcome_is_told_as_that(world: World) -> None:
     assert world.item(work).state == "graph_resumed"
 
 
-def test_another_outcome_for_a_taken_slot_is_a_conflict_and_kept(
+def test_b11_another_outcome_for_a_taken_slot_is_a_conflict(
     world: World,
 ) -> None:
     """B11"""
@@ -104,7 +104,7 @@ def test_another_outcome_for_a_taken_slot_is_a_conflict_and_kept(
     assert (told["bound"], told["asked"]) == (asked.bound, asked.asked)
 
 
-def test_an_outcome_is_consumed_once(world: World) -> None:
+def test_s6_an_outcome_is_consumed_once(world: World) -> None:
     """S6"""
     work = world.approved()
     binding = bind(world, work)
@@ -114,7 +114,7 @@ def test_an_outcome_is_consumed_once(world: World) -> None:
     assert names(world.trail(work)).count("resumed") == 1
 
 
-def test_of_those_who_consume_at_once_one_goes_on(world: World) -> None:
+def test_s6_of_those_who_consume_at_once_one_goes_on(world: World) -> None:
     """S6"""
     for number in range(3):
         work = world.approved(f"request-{number}")
@@ -184,7 +184,7 @@ def test_a_round_that_still_waits_is_not_resumed(world: World) -> None:
     assert forging.scalar(world.ledger, "SELECT count(*) FROM resume_bindings") == 1
 
 
-def test_a_verdict_that_comes_before_the_wait_needs_no_wait(
+def test_c8_a_verdict_that_comes_before_the_wait_needs_no_wait(
     world: World, mail: RecordingServer
 ) -> None:
     """C8"""

@@ -160,7 +160,7 @@ def test_an_approval_without_any_code_is_asked_again_and_locks_nobody(
     assert submit(world, work, asking, "approve")[1] is None
 
 
-def test_each_pause_has_a_key_of_its_own_that_prefect_can_keep(world: World) -> None:
+def test_p10_each_pause_has_a_key_that_prefect_can_keep(world: World) -> None:
     """P10"""
     work, first = shown(world, world.asked())
     _, second = shown(world, work)

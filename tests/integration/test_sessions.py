@@ -173,7 +173,7 @@ def test_a_superseded_holder_changes_nothing_more(world: World) -> None:
     assert written(world) == before
 
 
-def test_a_superseded_holder_can_neither_renew_nor_give_back(world: World) -> None:
+def test_b4_a_superseded_holder_can_neither_renew_nor_give_back(world: World) -> None:
     """B4"""
     work = superseded(world)
     opening.give_lease_back(world.services, work)

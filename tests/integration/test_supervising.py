@@ -257,7 +257,7 @@ def test_what_was_put_off_keeps_its_holder_s_lease_as_it_was(world: World) -> No
         assert unattended.effects(tx, 10) == (left,)
 
 
-def test_one_bad_row_does_not_keep_the_others_from_their_turn(
+def test_c19_one_bad_row_does_not_keep_the_others_from_their_turn(
     world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """L11"""

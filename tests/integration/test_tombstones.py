@@ -55,7 +55,7 @@ def test_a_buried_key_is_never_claimed_again(bank: BankWorld) -> None:
     assert forging.rows(bank.ledger, "execution_claims") == []
 
 
-def test_a_buried_key_executes_nothing_even_from_an_old_backup(
+def test_s11_a_buried_key_executes_nothing_even_from_an_old_backup(
     bank: BankWorld, honest: HonestProvider
 ) -> None:
     """X6, S11"""

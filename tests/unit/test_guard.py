@@ -182,7 +182,7 @@ def test_the_operation_that_used_an_approval_may_go_on_with_it() -> None:
     assert guard.check(SNAPSHOT, own, NOW) == Executable()
 
 
-def test_what_must_not_exist_yet_is_refused_once_it_exists() -> None:
+def test_a23_what_must_not_exist_yet_is_refused_once_it_exists() -> None:
     """A23 of the field failures: absence is asserted like any version."""
     absent = snapshot(intent=INTENT.model_copy(update={"resource_version": None}))
     assert guard.check(absent, facts(absent), NOW) == Executable()

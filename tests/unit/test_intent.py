@@ -85,7 +85,7 @@ def test_bytes_of_one_kind_never_have_the_digest_of_another() -> None:
     assert len({digest(kind, data) for kind in kinds}) == len(kinds)
 
 
-def test_the_same_meaning_in_other_words_is_the_same_payload() -> None:
+def test_a16_the_same_meaning_in_other_words_is_the_same_payload() -> None:
     """A16 of the field failures: bind, validate, fill defaults, normalise, hash."""
     plain = hashed(id="é", amount=7)
     assert plain == hashed(amount=7, id="é")
@@ -99,7 +99,7 @@ def test_another_meaning_is_another_payload() -> None:
     assert len(digests) == 4
 
 
-def test_a_number_where_a_name_is_meant_is_refused_and_not_guessed() -> None:
+def test_a16_a_number_where_a_name_is_meant_is_refused() -> None:
     """A16: `{"id":7}` never silently stands for `{"id":"7"}`."""
     with pytest.raises(ValueError, match="id"):
         hashed(id=7, amount=7)
