@@ -6,8 +6,8 @@ transaction; an operation gives its message out once. An internal effect happens
 that transaction, together with its result.
 """
 
+import time
 from collections.abc import Callable, Mapping
-from time import monotonic
 from typing import NamedTuple, TypeAlias, cast
 
 from blocks.artifacts import ArtifactStore
@@ -25,15 +25,23 @@ from policies.snapshot import ApprovalSnapshot
 from policies.value import Json
 
 _SEAL = object()
+# The clock that also counts the seconds in which the machine slept.
+_AWAKE_OR_NOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 Apply: TypeAlias = Callable[[Transaction, str, dict[str, Json], str], dict[str, Json]]
 """An internal effect: an open transaction, tenant, payload and key; what came of it."""
 
 
+def elapsed() -> float:
+    """Seconds that pass for everybody, whether our process or machine runs or not."""
+    return time.clock_gettime(_AWAKE_OR_NOT)
+
+
 class Operation:
     """One external effect that may happen now. `key` names it at the provider.
 
-    `message` is the ref of its bytes, `envelope` says to whom they go.
+    `message` is the ref of its bytes, `envelope` says to whom they go. `renew` keeps
+    the claim's lease and tells until when.
     """
 
     def __init__(
@@ -42,7 +50,8 @@ class Operation:
         key: str,
         promised: Entry,
         body: bytes,
-        until: float = 0,
+        until: float,
+        renew: Callable[[], float],
     ) -> None:
         if seal is not _SEAL:
             raise Refused(
@@ -54,19 +63,23 @@ class Operation:
         self.envelope = promised.envelope
         self._body: bytes | None = body
         self._until = until
+        self._renew = renew
 
     def take_body(self) -> bytes:
-        """The promised bytes; a second call raises: one operation, one send.
-
-        `Superseded` where our process stood still until its lease was over: by now it
-        may be settled that nothing was sent.
-        """
+        """The promised bytes; a second call raises: one operation, one send."""
         if self._body is None:
             raise Conflict(f"Operation {self.key} was used.", code="approval_spent")
-        if monotonic() > self._until:
-            raise Superseded(f"Operation {self.key} was not sent in time.")
         body, self._body = self._body, None
         return body
+
+    def confirm(self) -> None:
+        """`Superseded` where others may settle by now that nothing was sent.
+
+        Within the lease nobody may. Past it, it depends on whether somebody has: our
+        process may have stood still, or the server may have been slow to greet us.
+        """
+        if elapsed() >= self._until:
+            self._until = self._renew()
 
 
 class Gate(NamedTuple):
@@ -75,6 +88,7 @@ class Gate(NamedTuple):
     ledger: Ledger
     artifacts: ArtifactStore
     domains: Mapping[str, Domain]
+    lease_seconds: float
 
 
 class _Passing(NamedTuple):
@@ -98,13 +112,20 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
     # Read before the claim is marked: a store that does not answer sends nothing.
     body = gate.artifacts.get(promised.message)
     # From before the lease is read: who stands still after that is late.
-    began = monotonic()
+    began = elapsed()
     with gate.ledger.write() as tx:
         until = began + _held_for(tx, claim_id)
         refused = _pass(tx, passing)
     _stop_if(refused)
     reach(Point.DISPATCHED)
-    return Operation(_SEAL, passing.claim.key, promised, body, until)
+
+    def renew() -> float:
+        asked = elapsed()
+        with gate.ledger.write() as tx:
+            claims.renew(tx, passing.claim, gate.lease_seconds)
+        return asked + gate.lease_seconds
+
+    return Operation(_SEAL, passing.claim.key, promised, body, until, renew)
 
 
 def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) -> Result:

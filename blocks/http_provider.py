@@ -3,12 +3,15 @@
 The border is the connection: what fails before there is one was not sent. From there
 on only a status tells: 2xx is accepted, 4xx is refused, and anything else (a lost
 connection, a time-out, 3xx, 5xx, or a 4xx that means "not now") is unknown.
+
+A server can act on nothing before the body's last byte, which is sent only after the
+operation was confirmed once more.
 """
 
 import json
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Literal
 
@@ -16,7 +19,15 @@ import httpx
 from pydantic import Field, ValidationError
 
 from blocks.http_settings import HttpSettings
-from blocks.provider import Answer, AnswerKind, Finding, FindingKind, Promise
+from blocks.provider import (
+    Answer,
+    AnswerKind,
+    Finding,
+    FindingKind,
+    Promise,
+    Sendable,
+)
+from policies.errors import PlacetError
 from policies.problems import problems_of
 from policies.value import Json, Value
 from policies.visible import make_visible
@@ -40,6 +51,8 @@ _KEPT_HEADERS = (
     "retry-after",
     "x-request-id",
 )
+# httpcore's name for the moment after a connection is made and before a byte is sent.
+_ABOUT_TO_SEND = "http11.send_request_headers.started"
 _READ_LIMIT = 64 * 1024
 _KEPT_LIMIT = 4096
 _WORDS_LIMIT = 200
@@ -102,16 +115,19 @@ class HttpProvider:
         """What the server is declared to keep."""
         return self._settings.promise
 
-    def send(self, key: str, body: bytes, envelope: dict[str, Json]) -> Answer:
+    def send(self, operation: Sendable) -> Answer:
         """Hand the bytes over as they are; the envelope is an `HttpEnvelope`."""
+        key = operation.key
         try:
-            sent = HttpEnvelope.model_validate(envelope)
+            sent = HttpEnvelope.model_validate(operation.envelope)
         except ValidationError as error:
             found = "; ".join(problems_of(error, "the envelope"))
             return _failed("refused", f"The operation cannot be sent: {found}", key)
-        headers = {"Content-Type": sent.content_type, KEY_HEADER: key}
         try:
-            said = self._exchange(sent.method, sent.path, headers, body)
+            said = self._write(sent, operation)
+        except PlacetError:
+            # It may not be sent any more; what was begun lacks its end.
+            raise
         except _NOT_SENT as error:
             words = f"No connection to {self._settings.base_url}: {_cause(error)}"
             return _failed("refused", f"{words}. Nothing was sent", key)
@@ -132,7 +148,7 @@ class HttpProvider:
             if not self.promise.looks_up or sent.look_up is None:
                 return _unclear("the provider does not tell what became of a key", key)
             path = sent.look_up.replace("{key}", key)
-            said = self._exchange("GET", path, {}, None)
+            said = self._exchange("GET", path, {})
         except Exception as error:
             return _unclear(f"no answer came: {_cause(error)}", key)
         return Finding(
@@ -142,8 +158,28 @@ class HttpProvider:
             said=said.kept,
         )
 
+    def _write(self, sent: HttpEnvelope, operation: Sendable) -> _Said:
+        body = operation.take_body()
+        headers = {
+            "Content-Type": sent.content_type,
+            "Content-Length": str(len(body)),
+            KEY_HEADER: operation.key,
+        }
+
+        def trace(event: str, _: object) -> None:
+            if event == _ABOUT_TO_SEND:
+                operation.confirm()
+
+        content = _last_byte_apart(body, operation.confirm)
+        return self._exchange(sent.method, sent.path, headers, content, trace)
+
     def _exchange(
-        self, method: str, path: str, headers: dict[str, str], body: bytes | None
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        content: Iterator[bytes] | None = None,
+        trace: Callable[[str, object], None] | None = None,
     ) -> _Said:
         """One request on a connection of its own, never repeated or redirected."""
         settings = self._settings
@@ -158,7 +194,13 @@ class HttpProvider:
             httpx.Client(
                 timeout=timeout, follow_redirects=False, verify=_tls()
             ) as client,
-            client.stream(method, url, headers=headers, content=body) as response,
+            client.stream(
+                method,
+                url,
+                headers=headers,
+                content=content,
+                extensions={"trace": trace} if trace else {},
+            ) as response,
         ):
             text = _read(response, timeout).decode("utf-8", errors="replace")
             return _said(response.status_code, response.headers, text, token)
@@ -171,6 +213,13 @@ def _tls() -> ssl.SSLContext:
 
 
 _FOUND: dict[int, FindingKind] = {200: "happened", 404: "did not happen"}
+
+
+def _last_byte_apart(body: bytes, confirm: Callable[[], None]) -> Iterator[bytes]:
+    if body:
+        yield body[:-1]
+        confirm()
+        yield body[-1:]
 
 
 def _read(response: httpx.Response, seconds: float) -> bytes:

@@ -60,6 +60,32 @@ class Finding(Value):
     said: dict[str, Json]
 
 
+class Sendable(Protocol):
+    """One operation as a provider is handed it; the gate makes it."""
+
+    @property
+    def key(self) -> str:
+        """What names it at the provider."""
+        ...
+
+    @property
+    def envelope(self) -> dict[str, Json]:
+        """What is needed beside the bytes."""
+        ...
+
+    def take_body(self) -> bytes:
+        """The promised bytes, once."""
+        ...
+
+    def confirm(self) -> None:
+        """To be called right before bytes go out, and before the last of them.
+
+        `Superseded` where our lease has run out and others may settle what became of
+        it: then nothing more may be sent, and what was begun must not come to its end.
+        """
+        ...
+
+
 class Provider(Protocol):
     """Whoever carries out an external effect."""
 
@@ -68,7 +94,7 @@ class Provider(Protocol):
         """What it keeps."""
         ...
 
-    def send(self, key: str, body: bytes, envelope: dict[str, Json]) -> Answer:
+    def send(self, operation: Sendable) -> Answer:
         """Hand over one operation's bytes. Never raises for what a server does."""
         ...
 

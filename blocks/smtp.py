@@ -5,12 +5,16 @@ it is Refused: the server holds nothing that it could deliver. From there on onl
 reply tells: 250 is Accepted, 4xx and 5xx are Refused, and anything else (a lost
 connection, a time-out, a reply that means neither) is Unknown and must not be retried
 blindly, because SMTP has no key by which a server knows a mail that it already took.
+
+A server delivers nothing before the line that ends the content (RFC 5321, 4.1.1.4), so
+that line goes out by itself: whoever must not send any more can stop before it.
 """
 
 import re
 import smtplib
+import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated, Literal, TypeAlias, assert_never
 
@@ -21,6 +25,7 @@ from policies.value import Value
 
 # What a server says goes into records and terminals: enough to act on, no more.
 _TEXT_LIMIT = 500
+_END = b".\r\n"
 _BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 
 Security: TypeAlias = Literal["none", "starttls", "tls"]
@@ -94,11 +99,20 @@ Outcome: TypeAlias = Annotated[
 ]
 
 
-def send(settings: Smtp, *, sender: str, recipient: str, message: bytes) -> Outcome:
+def send(
+    settings: Smtp,
+    *,
+    sender: str,
+    recipient: str,
+    message: bytes,
+    confirm: Callable[[], None],
+) -> Outcome:
     """Hand over wire bytes (CRLF) for one recipient; every Exception is an Outcome.
 
-    What is not an Exception (KeyboardInterrupt, a cancelled run) passes through: to
-    the caller that is Unknown, too.
+    `confirm` is called before the content and before the line that ends it; if it
+    raises, that passes through, and the server has no mail. What is not an Exception
+    (KeyboardInterrupt, a cancelled run) passes through as well: to the caller that is
+    Unknown.
     """
     with ExitStack() as stack:
         try:
@@ -109,7 +123,8 @@ def send(settings: Smtp, *, sender: str, recipient: str, message: bytes) -> Outc
             _offer(client, sender, recipient)
         except _Failed as failed:
             return _refused(failed.step, failed.cause)
-        return _transfer(client, content)
+        confirm()
+        return _transfer(client, content, confirm)
 
 
 def in_words(outcome: Outcome, settings: Smtp) -> str:
@@ -160,6 +175,9 @@ def _session(settings: Smtp) -> Iterator[smtplib.SMTP]:
     with _at("connection"):
         client = _connect(settings)
     try:
+        # The short last line must not wait until the server confirms what came before.
+        assert client.sock is not None
+        client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if settings.security == "starttls":
             with _at("STARTTLS"):
                 client.starttls(context=ssl.create_default_context())
@@ -201,9 +219,16 @@ def _expect(wanted: set[int], reply: tuple[int, bytes]) -> None:
         raise smtplib.SMTPResponseException(code, text)
 
 
-def _transfer(client: smtplib.SMTP, content: bytes) -> Outcome:
+def _transfer(
+    client: smtplib.SMTP, content: bytes, confirm: Callable[[], None]
+) -> Outcome:
     try:
         client.send(content)
+    except Exception as exc:
+        return Unknown(code=None, text=_readable(exc))
+    confirm()
+    try:
+        client.send(_END)
         code, text = client.getreply()
     except Exception as exc:
         return Unknown(code=None, text=_readable(exc))
@@ -240,7 +265,7 @@ def _readable(said: bytes | str | Exception) -> str:
 
 
 def _dot_stuffed(message: bytes) -> bytes:
-    """RFC 5321 section 4.5.2, and the line that ends the content.
+    """RFC 5321 section 4.5.2.
 
     A bare CR or LF is refused: some servers take it for a line end, and would read
     the text after it as commands.
@@ -248,4 +273,4 @@ def _dot_stuffed(message: bytes) -> bytes:
     if _BARE_LINE_END.search(message):
         raise ValueError("the message must have CRLF line ends only")
     closed = message if message.endswith(b"\r\n") else message + b"\r\n"
-    return re.sub(rb"(?m)^\.", b"..", closed) + b".\r\n"
+    return re.sub(rb"(?m)^\.", b"..", closed)

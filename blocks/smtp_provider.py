@@ -5,7 +5,7 @@ whether it arrived. So nothing is promised, and an unknown outcome waits for a p
 """
 
 from blocks import smtp
-from blocks.provider import Answer, Finding, Promise
+from blocks.provider import Answer, Finding, Promise, Sendable
 from blocks.smtp import Smtp
 from policies.value import Json
 
@@ -18,13 +18,15 @@ class SmtpProvider:
     def __init__(self, settings: Smtp) -> None:
         self._settings = settings
 
-    def send(self, key: str, body: bytes, envelope: dict[str, Json]) -> Answer:
+    def send(self, operation: Sendable) -> Answer:
         """Hand the mail over; the envelope holds sender, recipient and Message-ID."""
+        envelope = operation.envelope
         answer = smtp.send(
             self._settings,
             sender=str(envelope["sender"]),
             recipient=str(envelope["recipient"]),
-            message=body,
+            message=operation.take_body(),
+            confirm=operation.confirm,
         )
         return Answer(
             kind=answer.kind,

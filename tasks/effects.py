@@ -51,7 +51,7 @@ def send(
 ) -> Result:
     """Pass the gate with a claim and hand its promised bytes to the provider, once."""
     operation = gate.open_for(services.gate, claim, token, tool)
-    answer = provider.send(operation.key, operation.take_body(), operation.envelope)
+    answer = provider.send(operation)
     reach(Point.SENT)
     return _result(services, operation, answer)
 

@@ -112,7 +112,9 @@ class Services:
     @property
     def gate(self) -> Gate:
         """The only way to an effect; see `blocks.gate`."""
-        return Gate(self.ledger, self.artifacts, self.domains)
+        return Gate(
+            self.ledger, self.artifacts, self.domains, self.settings.lease_seconds
+        )
 
     @cached_property
     def _places(self) -> tuple[str, str, str]:

@@ -1,5 +1,6 @@
 """Handing over mails in tests: built as approved, sent to a server, read back."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -10,6 +11,7 @@ from pydantic import SecretStr
 from blocks import smtp
 from blocks.mail_message import build_message
 from policies.value import Value
+from tests.sendable import always
 from tests.smtp_server import Received, RecordingServer
 
 SENDER = "desk@placet.test"
@@ -39,13 +41,20 @@ def deliver(
     security: smtp.Security = "none",
     password: str | None = None,
     timeout_seconds: float = 10,
+    confirm: Callable[[], None] = always,
 ) -> smtp.Outcome:
     """Hand over one mail, a plain one if no other is given."""
     settings = settings_for(
         server, security=security, password=password, timeout_seconds=timeout_seconds
     )
     message = wire() if message is None else message
-    return smtp.send(settings, sender=SENDER, recipient=recipient, message=message)
+    return smtp.send(
+        settings,
+        sender=SENDER,
+        recipient=recipient,
+        message=message,
+        confirm=confirm,
+    )
 
 
 def settings_for(

@@ -139,6 +139,10 @@ class _Connection(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
+        if len(body) < length:
+            # Half a request is none.
+            self.close_connection = True
+            return
         seen = Seen(self.command, self.path, dict(self.headers), body)
         told = self.server.proxy.take(seen)
         self.close_connection = True

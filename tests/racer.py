@@ -105,7 +105,7 @@ def _one(ledger: Ledger, artifacts: ArtifactStore, workflow: str, line: Barrier)
     claim = reach(ledger, artifacts, workflow, "racer")
     tool = "support_email.send_reply"
     try:
-        held = Gate(ledger, artifacts, DOMAINS)
+        held = Gate(ledger, artifacts, DOMAINS, 60)
         gate.open_for(held, claim.id, claim.token, tool)
     except Superseded:
         return Got(claim.id, claim.token, passed=False)

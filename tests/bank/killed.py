@@ -29,6 +29,6 @@ def transfer_killed_at(place: Installation, claim: Claim, statement: int) -> int
 
 def _transfer(place: Installation, claim: str, token: int, statement: int) -> None:
     ledger = open_ledger(place.database, lambda: place.now)
-    passing = Gate(ledger, ArtifactStore(place.artifacts), DOMAINS)
+    passing = Gate(ledger, ArtifactStore(place.artifacts), DOMAINS, 60)
     with broken_at(ledger.engine, statement, die):
         gate.carry_out(passing, claim, token, TRANSFER.name, move_money)

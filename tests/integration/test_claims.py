@@ -280,7 +280,7 @@ def test_the_gate_is_shut_without_a_claim_for_this_very_tool(
     with world.ledger.read() as tx:
         promised = outbox.of_claim(tx, claim.id)
     with pytest.raises(Refused):
-        Operation(object(), claim.key, promised, b"anything")
+        Operation(object(), claim.key, promised, b"anything", 0, float)
     assert (present(world, claim).state, mail.received) == ("claimed", [])
     assert "dispatched" not in names(world.trail(work))
 

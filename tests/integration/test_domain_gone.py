@@ -26,7 +26,7 @@ def test_nothing_of_it_is_executed(world: World) -> None:
     ledger, store = world.ledger, world.services.artifacts
     tool = world.version(work).snapshot.tool
     with pytest.raises(Misconfigured, match=TOLD):
-        open_for(Gate(ledger, store, {}), claim.id, claim.token, tool)
+        open_for(Gate(ledger, store, {}, 60), claim.id, claim.token, tool)
     world.services.domains = MappingProxyType({})
     with pytest.raises(Misconfigured, match=TOLD):
         world.execute(work)

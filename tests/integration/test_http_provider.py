@@ -2,6 +2,7 @@
 
 import logging
 import socket
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from blocks import HttpProviderBlock
 from blocks.http_provider import HttpProvider
 from blocks.http_settings import HttpSettings
 from blocks.settings import load_settings
+from policies.errors import Superseded
 from policies.value import Json
 from tasks.services import Services
 from tests.provider_proxy import ProviderProxy, Seen, Told
 from tests.provider_server import HonestProvider
+from tests.sendable import Ready
 from tests.stripe_server import LocalStripe
 
 KEY = "op-0123456789"
@@ -47,7 +50,7 @@ def test_the_stored_bytes_go_out_as_they_are_under_the_operation_s_key(
     proxy: ProviderProxy, honest: HonestProvider
 ) -> None:
     """X5"""
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     assert (answer.kind, answer.provider_ref) == ("accepted", "po_1")
     seen = only(proxy)
     assert (seen.method, seen.path, seen.body) == ("POST", "/v1/payouts", BODY)
@@ -72,7 +75,7 @@ def test_a_status_says_whether_it_happened(
     """X5"""
     for status in statuses:
         proxy.plan = [Told(status, [("Location", proxy.url)], b"because")]
-        answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+        answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
         assert (answer.kind, answer.said["status"]) == (kind, status)
         assert status == 204 or "because" in answer.detail
     # A redirect is not followed: each was asked once.
@@ -85,7 +88,7 @@ def test_a_lost_connection_tells_nothing(
 ) -> None:
     """X5"""
     proxy.plan = [doing]
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     assert answer.kind == "unknown"
     assert answer.detail.endswith("It may have happened.")
     assert (len(honest.effects), len(proxy.seen)) == (effects, 1)
@@ -94,16 +97,34 @@ def test_a_lost_connection_tells_nothing(
 def test_a_time_out_tells_nothing(proxy: ProviderProxy, honest: HonestProvider) -> None:
     """X5"""
     proxy.plan = ["hold"]
-    answer = provider(proxy, timeout_seconds=0.1).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy, timeout_seconds=0.1).send(Ready(KEY, BODY, ENVELOPE))
     assert (answer.kind, len(honest.effects)) == ("unknown", 0)
     assert "ReadTimeout" in answer.detail
+
+
+@pytest.mark.parametrize("body", [BODY, b"1", b"x" * 1_000_000])
+@pytest.mark.parametrize("may", [0, 1])
+def test_who_may_not_send_any_more_stops_before_the_request_is_whole(
+    proxy: ProviderProxy, honest: HonestProvider, may: int, body: bytes
+) -> None:
+    """X2, S9: neither before its first byte nor before its last."""
+    asked = count()
+
+    def confirm() -> None:
+        if next(asked) == may:
+            raise Superseded("Somebody else has it.")
+
+    with pytest.raises(Superseded):
+        provider(proxy).send(Ready(KEY, body, ENVELOPE, confirm))
+    assert honest.effects == []
+    assert provider(proxy).send(Ready(KEY, BODY, ENVELOPE)).kind == "accepted"
 
 
 def test_without_a_connection_nothing_was_sent() -> None:
     """A8"""
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
-    answer = HttpProvider(HttpSettings(base_url=url)).send(KEY, BODY, ENVELOPE)
+    answer = HttpProvider(HttpSettings(base_url=url)).send(Ready(KEY, BODY, ENVELOPE))
     assert answer.kind == "refused"
     assert answer.detail.endswith("Nothing was sent.")
 
@@ -112,7 +133,7 @@ def test_without_a_connection_nothing_was_sent() -> None:
 def test_a_path_that_could_lead_elsewhere_is_not_sent(
     proxy: ProviderProxy, path: str
 ) -> None:
-    answer = provider(proxy).send(KEY, BODY, {**ENVELOPE, "path": path})
+    answer = provider(proxy).send(Ready(KEY, BODY, {**ENVELOPE, "path": path}))
     assert (answer.kind, proxy.seen) == ("refused", [])
 
 
@@ -156,7 +177,7 @@ def test_who_does_not_look_up_is_not_asked(proxy: ProviderProxy) -> None:
 
 def test_a_huge_answer_is_kept_in_part(proxy: ProviderProxy) -> None:
     proxy.plan = [Told(201, [("X-Request-Id", "r" * 999)], b"x" * 10_000_000)]
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     assert answer.kind == "accepted"
     assert len(str(answer.said)) < 4096 + 500
     assert len(answer.detail) < 300
@@ -166,7 +187,7 @@ def test_an_answer_that_breaks_off_after_its_status_has_said_so(
     proxy: ProviderProxy,
 ) -> None:
     proxy.plan = [Told(201, [("Content-Length", "5000")], b'{"id": ')]
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     assert (answer.kind, answer.provider_ref) == ("accepted", KEY)
 
 
@@ -178,12 +199,12 @@ def test_an_answer_without_the_provider_s_name_for_it_has_the_key(
     proxy: ProviderProxy, body: bytes
 ) -> None:
     proxy.plan = [Told(201, [], body)]
-    assert provider(proxy).send(KEY, BODY, ENVELOPE).provider_ref == KEY
+    assert provider(proxy).send(Ready(KEY, BODY, ENVELOPE)).provider_ref == KEY
 
 
 def test_what_a_server_says_is_shown_harmless(proxy: ProviderProxy) -> None:
     proxy.plan = [Told(402, [], "no\x00\r\n\u202emoney".encode())]
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     assert answer.detail.isprintable()
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in answer.detail
 
@@ -192,7 +213,7 @@ def test_the_token_goes_to_the_server_and_nowhere_else(
     proxy: ProviderProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     finding = provider(proxy).look_up(KEY, ENVELOPE)
     assert [TOKEN in str(seen.headers) for seen in proxy.seen] == [True, True]
     assert TOKEN not in answer.model_dump_json() + finding.model_dump_json()
@@ -206,7 +227,7 @@ def test_a_server_that_repeats_the_token_puts_it_into_no_record(
     told = f'{{"id": "{TOKEN}", "seen": "Bearer {TOKEN}"}}'.encode()
     proxy.plan = [Told(500, [("X-Request-Id", TOKEN)], told)]
     proxy.lookups = [Told(200, [], told)]
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     finding = provider(proxy).look_up(KEY, ENVELOPE)
     assert TOKEN not in answer.model_dump_json() + finding.model_dump_json()
 
@@ -216,7 +237,7 @@ def test_a_provider_that_ignores_the_key_acts_twice(stripe: LocalStripe) -> None
     body = b'{"amount": 100, "currency": "eur"}'
     with ProviderProxy(stripe.port) as proxy:
         proxy.plan = ["repeat"]
-        answer = provider(proxy).send(KEY, body, ENVELOPE)
+        answer = provider(proxy).send(Ready(KEY, body, ENVELOPE))
     assert answer.kind == "accepted"
     assert len(stripe.payouts) == 2
 
@@ -226,7 +247,7 @@ def test_a_provider_that_keeps_its_promise_acts_once(
 ) -> None:
     """X5"""
     proxy.plan = ["repeat"]
-    answer = provider(proxy).send(KEY, BODY, ENVELOPE)
+    answer = provider(proxy).send(Ready(KEY, BODY, ENVELOPE))
     assert (answer.kind, answer.provider_ref) == ("accepted", "po_1")
     assert answer.said["headers"]["idempotent-replayed"] == "true"  # type: ignore[index,call-overload]
     assert len(honest.effects) == 1

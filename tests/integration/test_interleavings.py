@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import make_url
 
 from blocks import gate
-from blocks.ledger import audit, endings, freezes, versions
+from blocks.ledger import audit, cancelling, freezes, versions
 from blocks.ledger import verdicts as recorded
 from blocks.ledger.freezes import Scope
-from blocks.provider import Answer, Finding, Promise
+from blocks.provider import Answer, Finding, Promise, Sendable
 from policies.steps import EXECUTABLE
 from policies.value import Json
 from tasks import effects, executing, opening, supervising
@@ -42,9 +42,12 @@ class Recorder:
     def __init__(self) -> None:
         self.sent: list[str] = []
 
-    def send(self, key: str, body: bytes, envelope: dict[str, Json]) -> Answer:
-        """It takes a moment until it arrives."""
+    def send(self, operation: Sendable) -> Answer:
+        """It takes a moment until it can be sent."""
+        operation.take_body()
         point()
+        operation.confirm()
+        key = operation.key
         self.sent.append(key)
         return Answer(kind="accepted", detail="taken", provider_ref=key, said={})
 
@@ -151,7 +154,7 @@ def stage(
     prepare = tools.EFFECTS[SEND].prepare  # type: ignore[union-attr]
     recording = External(send, prepare, lambda _: made.provider)  # type: ignore[arg-type]
     monkeypatch.setitem(tools.EFFECTS, SEND, recording)
-    monkeypatch.setattr(gate, "monotonic", lambda: made.clock.now.timestamp())
+    monkeypatch.setattr(gate, "elapsed", lambda: made.clock.now.timestamp())
     yield made
 
 
@@ -208,7 +211,7 @@ def moves_the_address(world: World, work: Work) -> None:
 
 def cancels(world: World, work: Work) -> None:
     with world.ledger.write() as tx:
-        endings.cancel(tx, work.workflow, "ada", "no longer wanted")
+        cancelling.cancel(tx, work.workflow, "ada", "no longer wanted")
 
 
 MANY = pytest.mark.skipif(

@@ -1,11 +1,11 @@
 """An unknown outcome: asked for, settled, and tried again under the same key."""
 
-from time import monotonic
 from typing import Any
 
 import pytest
 
 from blocks import gate
+from blocks.ledger import claims
 from policies.decision import RequestApproval
 from policies.errors import Superseded
 from tasks.work import Work, reload
@@ -277,12 +277,28 @@ def test_a_process_that_stood_still_sends_nothing_when_it_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """X2, S9: by then it may be settled that nothing was sent."""
+    work, claim = bank.claimed()
+    operation = gate.open_for(bank.services.gate, claim.id, claim.token, PAY_OUT.name)
+    late = gate.elapsed() + 61
+    monkeypatch.setattr(gate, "elapsed", lambda: late)
+    bank.clock.move(61)
+    bank.advance(bank.superseded(work))
+    with pytest.raises(Superseded):
+        operation.confirm()
+
+
+def test_a_slow_greeting_keeps_nobody_from_sending_who_still_has_the_claim(
+    bank: BankWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X2: past the lease it counts whether somebody has taken the claim over."""
     _, claim = bank.claimed()
     operation = gate.open_for(bank.services.gate, claim.id, claim.token, PAY_OUT.name)
-    late = monotonic() + 61
-    monkeypatch.setattr(gate, "monotonic", lambda: late)
-    with pytest.raises(Superseded):
-        operation.take_body()
+    late = gate.elapsed() + 61
+    monkeypatch.setattr(gate, "elapsed", lambda: late)
+    bank.clock.move(61)
+    operation.confirm()
+    with bank.ledger.read() as tx:
+        assert claims.load(tx, claim.id).lease_until > bank.clock.now
 
 
 def test_who_comes_back_to_a_claim_of_ours_too_late_renews_it_first(

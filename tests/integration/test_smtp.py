@@ -5,6 +5,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,7 +14,9 @@ from pydantic import SecretStr, ValidationError
 
 from blocks import smtp
 from blocks.mail import MailServer
+from policies.errors import Superseded
 from tests.handing_over import RECIPIENT, SENDER, Mail, deliver, settings_for, wire
+from tests.sendable import always
 from tests.smtp_server import Behaviour, RecordingServer, self_signed
 
 Certificate: TypeAlias = Callable[[str], ssl.SSLContext]
@@ -111,6 +114,24 @@ def test_a_connection_lost_within_the_content_is_unknown(
     assert server.received == []
 
 
+@pytest.mark.parametrize("may", [0, 1])
+@pytest.mark.parametrize("body", ["short", "long " * 1_000_000])
+def test_who_may_not_send_any_more_stops_before_the_mail_is_whole(
+    server: RecordingServer, may: int, body: str
+) -> None:
+    """X2, S9: neither before the content nor before the line that ends it."""
+    asked = count()
+
+    def confirm() -> None:
+        if next(asked) == may:
+            raise Superseded("Somebody else has it.")
+
+    with pytest.raises(Superseded):
+        deliver(server, wire(Mail(body=body)), confirm=confirm)
+    assert server.received == []
+    assert isinstance(deliver(server), smtp.Accepted)
+
+
 def test_a_server_that_is_gone_at_quit_has_still_taken_the_mail(
     server: RecordingServer,
 ) -> None:
@@ -123,7 +144,13 @@ def test_no_server_at_all_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     settings = smtp.Smtp(host="127.0.0.1", port=port, security="none")
-    outcome = smtp.send(settings, sender=SENDER, recipient=RECIPIENT, message=wire())
+    outcome = smtp.send(
+        settings,
+        sender=SENDER,
+        recipient=RECIPIENT,
+        message=wire(),
+        confirm=always,
+    )
     assert isinstance(outcome, smtp.Refused)
     assert smtp.in_words(outcome, settings) == (
         f"No connection to the mail server 127.0.0.1:{port} could be made: "
