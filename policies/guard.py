@@ -33,6 +33,7 @@ ReasonCode: TypeAlias = Literal[
     "policy_version_changed",
     "approval_expired",
     "approver_not_permitted",
+    "message_lost",
     "frozen",
     "resource_reserved",
 ]
@@ -66,6 +67,8 @@ class Facts(Value):
     key_digest: str | None = None
     """The intent digest that the key is bound to already, if any."""
     key_expired: bool = False
+    message_lost: bool = False
+    """It is to be tried again, and the bytes that were sent are not kept."""
     frozen: bool = False
     reserved_by: str | None = None
     """The operation key that holds the resource, where the tool needs it alone."""
@@ -230,6 +233,12 @@ def _approvers(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
     return "who approved has lost the right to approve since"
 
 
+def _message_lost(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
+    if not f.message_lost:
+        return None
+    return f"what was sent under {s.key} is not kept, and no other bytes may go out"
+
+
 def _frozen(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
     return "effects in this scope are frozen" if f.frozen else None
 
@@ -260,6 +269,7 @@ RULES: tuple[Rule, ...] = (
     Rule("policy_version_changed", "reapproval", _policy_version),
     Rule("approval_expired", "expired", _approval_expired),
     Rule("approver_not_permitted", "reapproval", _approvers),
+    Rule("message_lost", "reapproval", _message_lost),
     Rule("frozen", "frozen", _frozen),
     Rule("resource_reserved", "frozen", _reserved),
 )

@@ -20,6 +20,7 @@ from blocks.ledger import (
     items,
     outbox,
     sessions,
+    unpromised,
     versions,
 )
 from blocks.ledger.claims import Claim, ClaimState
@@ -73,18 +74,25 @@ def look_up(services: Services, work: Work, claim: Claim) -> bool:
     assert isinstance(effect, External)
     provider = effect.provider(services)
     with services.ledger.read() as tx:
-        envelope = outbox.of_claim(tx, claim.id).envelope
+        promised = outbox.find(tx, claim.id)
+    if promised is None:
+        # Of a version before the outbox: where it went is not known; a person tells.
+        return _ask_later(services, claim)
     # Before it is asked: what arrives while it answers is not in the answer.
     final = acting.is_final(provider.promise, claim, services.clock())
-    finding = provider.look_up(claim.key, envelope)
+    finding = provider.look_up(claim.key, promised.envelope)
     if not (finding.kind == "happened" or (finding.kind == "did not happen" and final)):
-        with services.ledger.write() as tx:
-            effects.note_lookup(tx, claim, min(_LONGEST_LOOKUP, 2.0**claim.lookups))
-        return False
+        return _ask_later(services, claim)
     with services.ledger.write() as tx:
         settled = effects.reconcile(tx, claim, acting.found(services, finding))
     reach(Point.RECONCILED)
     return settled
+
+
+def _ask_later(services: Services, claim: Claim) -> bool:
+    with services.ledger.write() as tx:
+        effects.note_lookup(tx, claim, min(_LONGEST_LOOKUP, 2.0**claim.lookups))
+    return False
 
 
 def fill_in(services: Services, work: Work) -> Work:
@@ -129,9 +137,10 @@ def _hold(services: Services, work: Work, item_id: str) -> Claim | None:
     with services.ledger.read() as tx:
         item = items.load(tx, item_id)
         snapshot = versions.load(tx, item_id, item.version).snapshot
-        known = claims.find(tx, snapshot.scope, snapshot.key) is not None
+        known = claims.find(tx, snapshot.scope, snapshot.key)
+        owed = known is None or _owes(tx, known, snapshot)
     stored = facts.read_stored(services.artifacts, domain.adapter, snapshot)
-    promised = None if known else promise(services, work, snapshot)
+    promised = promise(services, work, snapshot) if owed else None
     seconds = services.settings.lease_seconds
     with services.ledger.write() as tx:
         sessions.renew(tx, work.workflow, work.held.token, seconds)
@@ -141,7 +150,11 @@ def _hold(services: Services, work: Work, item_id: str) -> Claim | None:
             return None
         existing = claims.find(tx, snapshot.scope, snapshot.key)
         if existing is not None and _is_for(existing, item_id, snapshot):
-            return _take(services, tx, work, existing, stored)
+            taken = _take(services, tx, work, existing, stored)
+            if taken is None or not owed:
+                return taken
+            late = unpromised.make_good(tx, taken, stored, domain, promised)
+            return taken if late is None else None
         made = claims.claim(
             tx,
             sessions.load(tx, work.workflow),
@@ -153,6 +166,11 @@ def _hold(services: Services, work: Work, item_id: str) -> Claim | None:
             promised=promised,
         )
         return None if isinstance(made, claims.Refused) else made
+
+
+def _owes(tx: Transaction, known: Claim, snapshot: ApprovalSnapshot) -> bool:
+    """Whether it is still to be promised what a claim sends; see `unpromised`."""
+    return known.state == "claimed" and not facts.is_kept(tx, snapshot)
 
 
 def _is_for(claim: Claim, item: str, snapshot: ApprovalSnapshot) -> bool:

@@ -12,7 +12,7 @@ from blocks.artifacts import ArtifactStore
 from blocks.domain import Domain
 from blocks.ledger import freezes, people, reservations, rules
 from blocks.ledger.database import Transaction
-from blocks.ledger.effect_tables import ExecutionClaim, KeyTombstone
+from blocks.ledger.effect_tables import ExecutionClaim, KeyTombstone, OutboxRow
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
 from blocks.ledger.tables import PayloadVersion, Verdict
@@ -43,6 +43,14 @@ _BOUND = union_all(
         ExecutionClaim.scope == bindparam("scope"),
         ExecutionClaim.key == bindparam("key"),
     ),
+)
+_KEPT = (
+    select(OutboxRow.id)
+    .join(ExecutionClaim, ExecutionClaim.id == OutboxRow.claim)
+    .where(
+        ExecutionClaim.scope == bindparam("scope"),
+        ExecutionClaim.key == bindparam("key"),
+    )
 )
 _NEWEST = (
     select(PayloadVersion.ref, PayloadVersion.version)
@@ -134,9 +142,19 @@ def gather(
         spent_by=spent.key if spent else None,
         key_digest=bound.digest if bound else None,
         key_expired=bool(bound and bound.buried),
+        message_lost=item.state == State.RETRY_READY and not is_kept(tx, snapshot),
         frozen=freezes.is_frozen(tx, session.tenant, item.action_type),
         reserved_by=_holder(tx, session.tenant, item, intent.resource, domain),
     )
+
+
+def is_kept(tx: Transaction, snapshot: ApprovalSnapshot) -> bool:
+    """Whether the bytes that an operation sends lie in the outbox.
+
+    They do not for a claim of a version before there was one, until it is made good.
+    """
+    names = {"scope": snapshot.scope, "key": snapshot.key}
+    return tx.one(_KEPT, names) is not None
 
 
 def _holder(

@@ -96,9 +96,17 @@ def promise_wake(tx: Transaction, workflow: str, cause: str, **facts: Json) -> N
 
 def of_claim(tx: Transaction, claim: str) -> Entry:
     """The message of a claim, or `NotFound` (an internal effect has none)."""
+    found = find(tx, claim)
+    if found is None:
+        raise NotFound(f"Nothing was promised for claim {claim}.")
+    return found
+
+
+def find(tx: Transaction, claim: str) -> Entry | None:
+    """The message of a claim, if it has one."""
     row = tx.one(_OF_CLAIM, {"claim": claim})
     if row is None:
-        raise NotFound(f"Nothing was promised for claim {claim}.")
+        return None
     values = row._asdict()
     return Entry.model_validate({n: values[n] for n in Entry.model_fields})
 

@@ -45,16 +45,14 @@ _EFFECTS = (
             and_(
                 ExecutionClaim.state.in_(("claimed", "dispatched")),
                 ExecutionClaim.lease_until <= bindparam("at"),
-                # Put off, where it could not be brought further.
-                or_(
-                    ExecutionClaim.due_at.is_(None),
-                    ExecutionClaim.due_at <= bindparam("at"),
-                ),
             ),
-            and_(
-                ExecutionClaim.state.in_(("unknown", "retry_ready")),
-                ExecutionClaim.due_at <= bindparam("at"),
-            ),
+            ExecutionClaim.state.in_(("unknown", "retry_ready")),
+        ),
+        # Not put off, where it could not be brought further, nor due later. Nothing is
+        # said of one whose outcome an older version had lost.
+        or_(
+            ExecutionClaim.due_at.is_(None),
+            ExecutionClaim.due_at <= bindparam("at"),
         ),
     )
     .order_by(

@@ -13,7 +13,8 @@ from tests.reading import names
 from tests.smtp_server import RecordingServer
 from tests.world import World
 
-# Nothing can cause these yet: they are shown on values, in the guard's unit tests.
+# Only what is to be tried again can meet it: see test_old_claims.py.
+AT_A_RETRY = {"message_lost"}
 REFUSALS = ("policy_blocked", "reapproval_required")
 
 
@@ -37,7 +38,7 @@ def in_order(code: str, change: Change) -> list[str]:
 
 def test_there_is_a_change_for_every_reason() -> None:
     """A3"""
-    assert set(CHANGES) == {rule.code for rule in RULES}
+    assert set(CHANGES) | AT_A_RETRY == {rule.code for rule in RULES}
 
 
 @pytest.mark.parametrize("code", CHANGES)

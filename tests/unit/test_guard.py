@@ -62,6 +62,7 @@ DIFFERENCES = (
         "approval_expired", {"expires_at": NOW}, (ReapprovalRequired, State.EXPIRED)
     ),
     Difference("approver_not_permitted", {"approvers_permitted": False}, AGAIN),
+    Difference("message_lost", {"message_lost": True}, AGAIN),
     Difference("frozen", {"frozen": True}, STAYS),
     Difference("resource_reserved", {"reserved_by": "op-another"}, STAYS),
 )
