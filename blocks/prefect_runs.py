@@ -40,6 +40,7 @@ class FlowRun(Value):
     message: str
     is_over: bool
     is_running: bool
+    is_cancelled: bool
     waits_for_worker: bool
     deployed: bool
     parameters: dict[str, Any]
@@ -159,6 +160,8 @@ def _seen(run: Any) -> FlowRun:
         message=_in_one_line(state.message or "") if state else "",
         is_over=state is not None and state.is_final(),
         is_running=state is not None and state.is_running(),
+        is_cancelled=state is not None
+        and (state.is_cancelled() or state.is_cancelling()),
         waits_for_worker=state is not None and _waits_for_worker(state),
         deployed=run.deployment_id is not None,
         parameters=run.parameters,
@@ -200,8 +203,38 @@ def _unpause(client: Any, flow_run_id: str, state: Any) -> str:
     return _state_name(client, flow_run_id)
 
 
+def put_back(workflow: str, flow_run_id: str) -> str:
+    """Have a worker go on with a request in this flow run; the state it is in now.
+
+    `Conflict` (run_cancelled) if it was cancelled: what was called off stays so.
+    `Unavailable` (not_deployed) for one that no worker would ever take.
+    """
+    run = read_run(flow_run_id)
+    if run is not None and run.is_cancelled:
+        raise called_off(workflow)
+    if run is None or not run.deployed:
+        raise Unavailable(
+            f"The run of {workflow} has no deployment: no worker would take it.",
+            code="not_deployed",
+            hint=f"Carry it on here: placet resume {workflow}",
+        )
+    return reschedule(flow_run_id)
+
+
+def called_off(workflow: str) -> Conflict:
+    """What is said to whoever wants to go on with a request that was cancelled."""
+    return Conflict(
+        f"The run of {workflow} was cancelled in Prefect: it is not gone on with.",
+        code="run_cancelled",
+        hint="Submit it anew, under a new request id.",
+    )
+
+
 def reschedule(flow_run_id: str) -> str:
-    """Have a worker run this flow run again from the top; the state it is in now."""
+    """Have a worker run this flow run from the top, whatever it is; its state now.
+
+    For a request that has begun see `put_back`.
+    """
     from prefect.states import Scheduled
 
     with connect() as client:
@@ -216,6 +249,16 @@ def unreachable(url: str) -> Unavailable:
         f"The Prefect server {url} does not answer.",
         code="prefect_unreachable",
         hint="Nothing was started. Check PREFECT_API_URL and the server.",
+    )
+
+
+def _failed(url: str, error: Exception) -> Unavailable:
+    response = getattr(error, "response", None)
+    said = type(error).__name__ if response is None else f"HTTP {response.status_code}"
+    return Unavailable(
+        f"The Prefect server {url} failed to answer a call: {said}.",
+        code="prefect_unreachable",
+        hint="Look at the server and its log, then do it again.",
     )
 
 
@@ -256,4 +299,8 @@ def connect() -> Iterator[Any]:
             client.hello().raise_for_status()
         except httpx.HTTPError as error:
             raise unreachable(url) from error
-        yield client
+        try:
+            yield client
+        except httpx.HTTPError as error:
+            # Prefect tells a status that it did not expect by one of these, too.
+            raise _failed(url, error) from error

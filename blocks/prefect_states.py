@@ -1,4 +1,4 @@
-"""Where flow runs are, many at once, for whoever looks after requests."""
+"""Where flow runs are, for whoever looks after requests or acts for one."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -7,6 +7,7 @@ from uuid import UUID
 
 from blocks.prefect_runs import connect
 from policies.attendance import Run, RunKind
+from policies.errors import PlacetError
 
 
 def read_many(flow_run_ids: Iterable[str], now: datetime) -> dict[str, Run]:
@@ -25,9 +26,27 @@ def read_many(flow_run_ids: Iterable[str], now: datetime) -> dict[str, Run]:
     for row in rows:
         if row.state is not None:
             found[str(row.id)] = Run(
-                kind=_kind(row.state), name=row.state.name, since=row.state.timestamp
+                kind=_kind(row.state),
+                name=row.state.name,
+                since=row.state.timestamp,
+                deployed=row.deployment_id is not None,
             )
     return found
+
+
+def read_one(flow_run_id: str | None, now: datetime) -> Run:
+    """One run, or that it is `gone` or `not known`; never raises for a server."""
+    if flow_run_id is None:
+        return Run(kind="gone", name="never begun", since=now)
+    try:
+        return read_many([flow_run_id], now)[flow_run_id]
+    except PlacetError as error:
+        return not_known(error, now)
+
+
+def not_known(error: PlacetError, now: datetime) -> Run:
+    """What is said of a run while its server does not answer."""
+    return Run(kind="not known", name=error.message, since=now)
 
 
 def _kind(state: Any) -> RunKind:

@@ -24,12 +24,13 @@ from blocks.ledger.items import Item
 from blocks.ledger.people import Proof, Secrets
 from blocks.ledger.sessions import Session
 from blocks.prefect_runs import FlowRun, Woken
-from channels import refusals, starting, whereabouts
+from channels import going_on, refusals, starting, whereabouts
+from channels.frozen import over_items
 from channels.local_run import use_running_server
 from channels.starting import Submitted
 from policies import lifecycle
 from policies.access import Channel, Reviewer
-from policies.errors import Conflict, InvalidInput, PlacetError
+from policies.errors import Conflict, InvalidInput
 from policies.interaction import Interaction
 from policies.plan import ItemVerdict, PlanReviewResult, ReviewPacket
 from policies.policy import RiskLevel, Role
@@ -206,7 +207,7 @@ class Service:
                 hint="If that process is dead, its lease runs out within "
                 f"{self.services.settings.lease_seconds:g} seconds: try again then.",
             )
-        return session
+        return going_on.as_its_run_allows(self.services, session)
 
     def trail(self, reference: str) -> tuple[audit.Event, ...]:
         """The trail of a workflow, an item, or a sent message, by any of their ids."""
@@ -275,7 +276,7 @@ class Service:
         settled = self.services.control.settle(
             workflow, by, happened=happened, item=item
         )
-        return settled, self._go_on(workflow)
+        return settled, going_on.go_on(self.services, workflow)
 
     def supervise(self) -> "Turn":
         """One turn of the supervisor, in this process."""
@@ -283,19 +284,6 @@ class Service:
 
         use_running_server(self.services.settings)
         return supervising.take_turn(self.services)
-
-    def _go_on(self, workflow: str) -> Woken:
-        """Have a request whose run had ended run again, where a worker can."""
-        with self.services.ledger.read() as tx:
-            session = sessions.load(tx, workflow)
-        by_hand = f"go on with: placet resume {workflow}"
-        if not session.deployed or session.flow_run_id is None:
-            return Woken(state="dead", detail=by_hand)
-        try:
-            state = prefect_runs.reschedule(session.flow_run_id)
-        except PlacetError as error:
-            return Woken(state="unreachable", detail=f"{error.message} Then {by_hand}")
-        return Woken(state="woken", detail=f"the run is {state}")
 
     def wake(self, workflow: str) -> Woken:
         """Have the run that waits for this request look at the ledger."""

@@ -1,7 +1,7 @@
 """Starting a request through its deployment: checked first, and once for each id."""
 
 from blocks import prefect_runs
-from blocks.ledger import sessions
+from blocks.ledger import openings, sessions
 from policies.errors import NotFound
 from policies.state import SessionStatus
 from policies.value import Json, Value
@@ -60,7 +60,7 @@ def check(
     begun = workflow is not None and status_word(services, workflow) is not None
     with services.ledger.read() as tx:
         if request_id is not None:
-            sessions.check_same(tx, request_id, domain, body)
+            openings.check_same(tx, request_id, domain, body)
         if not begun:
             find_domain(domain).store.check_request(tx, body)
     return body

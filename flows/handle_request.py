@@ -112,7 +112,9 @@ async def _take_lease(
     """The lease; a dead holder's runs out while we wait, a live one's does not."""
     with anyio.move_on_after(services.settings.lease_seconds * 1.5):
         while True:
-            work = opening.take_lease(services, session.workflow, str(run.id))
+            work = opening.take_lease(
+                services, session.workflow, str(run.id), deployed=run.deployed
+            )
             if work is not None:
                 return work
             await anyio.sleep(_POLL_LEASE)

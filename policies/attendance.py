@@ -11,8 +11,16 @@ from typing import Literal, TypeAlias
 from policies.value import Value
 
 Care: TypeAlias = Literal["nothing", "wake", "restart", "cancel", "report"]
+Leave: TypeAlias = Literal["go on", "cancel", "not now"]
 RunKind: TypeAlias = Literal[
-    "coming", "suspended", "running", "paused", "ended", "cancelled", "gone"
+    "coming",
+    "suspended",
+    "running",
+    "paused",
+    "ended",
+    "cancelled",
+    "gone",
+    "not known",
 ]
 
 _STARTING = timedelta(seconds=20)
@@ -22,11 +30,16 @@ _LONGEST_WAIT = timedelta(hours=1)
 
 
 class Run(Value):
-    """A flow run as Prefect has it: where it is, and since when."""
+    """A flow run as Prefect has it: where it is, and since when.
+
+    `gone` is a run that Prefect does not have; `not known`, that it did not answer.
+    `deployed` says whether a worker can run it again.
+    """
 
     kind: RunKind
     name: str
     since: datetime
+    deployed: bool = True
 
 
 class Unattended(Value):
@@ -49,17 +62,33 @@ def care_for(request: Unattended, run: Run, now: datetime) -> Care:
             return "cancel"
         case "coming":
             return "nothing"
+        case "gone":
+            return "report"
+        case "not known":
+            return "nothing" if request.deployed else "report"
         case "suspended":
             return "wake" if request.owed else "nothing"
         case "running" if now - run.since < _STARTING:
             return "nothing"
         case _:
-            return _bring_back(request, now)
+            return _bring_back(request, run, now)
 
 
-def _bring_back(request: Unattended, now: datetime) -> Care:
+def may_act_for(deployed: bool, run: Run) -> Leave:
+    """Whether something may be sent for a request: not once its run was cancelled.
+
+    What Prefect does not tell of a deployed run may be just that. A request without a
+    deployment depends on no server that stays.
+    """
+    if run.kind == "cancelled":
+        return "cancel"
+    untold = run.kind in ("gone", "not known")
+    return "not now" if deployed and untold else "go on"
+
+
+def _bring_back(request: Unattended, run: Run, now: datetime) -> Care:
     """Restart it, later and later while that does not help."""
-    if not request.deployed:
+    if not (request.deployed and run.deployed):
         return "report"
     if request.restarted_at is None:
         return "restart"

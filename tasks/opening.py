@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from blocks.domain import Domain, domain_of
 from blocks.lease import LeaseKeeper
-from blocks.ledger import rules, sessions
+from blocks.ledger import openings, rules, sessions
 from blocks.ledger.database import Transaction
-from blocks.ledger.sessions import Opening, Session
+from blocks.ledger.openings import Opening
+from blocks.ledger.sessions import Session
 from blocks.recovery import Point, reach
 from policies import canonical, retention
 from policies.adapter import BaseRequest
@@ -78,7 +79,7 @@ def open_session(
         deployed=deployed,
     )
     with services.ledger.write() as tx:
-        session = sessions.open_or_get(tx, opening)
+        session = openings.open_or_get(tx, opening)
     reach(Point.SESSION_OPENED)
     return session
 
@@ -116,12 +117,21 @@ def check_request_id(request_id: str) -> str:
 
 
 def take_lease(
-    services: Services, workflow: str, flow_run_id: str | None
+    services: Services,
+    workflow: str,
+    flow_run_id: str | None,
+    *,
+    deployed: bool = False,
 ) -> Work | None:
-    """The session under a new lease, or None while another process holds it."""
+    """The session under a new lease, or None while another process holds it.
+
+    `deployed` says whether the flow run can be run again by a worker.
+    """
     seconds = services.settings.lease_seconds
     with services.ledger.write() as tx:
-        held = sessions.acquire(tx, workflow, owner(), seconds, flow_run_id)
+        held = sessions.acquire(
+            tx, workflow, owner(), seconds, flow_run_id, deployed=deployed
+        )
         work = None if held is None else working.read(tx, held)
     if work is not None:
         reach(Point.LEASE_TAKEN)

@@ -57,6 +57,8 @@ class World:
     domain_name = "support_email"
     request: ClassVar[dict[str, Json]] = {"ticket_id": "t-1"}
     permissions: tuple[str, ...] = (SEND,)
+    deployed = False
+    """Whether the run that carries its requests has a deployment."""
 
     def __init__(
         self, database_url: str, folder: Path, mail_port: int = 1, **settings: Any
@@ -161,7 +163,9 @@ class World:
         session = opening.open_session(
             self.services, self.domain_name, asked, request_id, flow_run_id=FLOW_RUN
         )
-        work = opening.take_lease(self.services, session.workflow, FLOW_RUN)
+        work = opening.take_lease(
+            self.services, session.workflow, FLOW_RUN, deployed=self.deployed
+        )
         assert work is not None
         return work
 

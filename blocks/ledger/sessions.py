@@ -1,4 +1,4 @@
-"""Workflow sessions: opening, leasing, saving and closing a request.
+"""Workflow sessions: leasing, saving and closing a request.
 
 A session is written only by who holds its lease: each write repeats lease token and
 revision in its WHERE, and a miss is `Superseded`, never an acknowledgement.
@@ -7,30 +7,17 @@ revision in its WHERE, and a miss is `Superseded`, never an acknowledgement.
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, select, update
 
 from blocks.ledger import audit
 from blocks.ledger.database import Transaction
 from blocks.ledger.tables import DomainSession, WorkflowSession
 from policies import canonical
 from policies.decision import Decision
-from policies.errors import Conflict, NotFound, Superseded
+from policies.errors import NotFound, Superseded
 from policies.idempotency import short_id
 from policies.state import OPEN_STATUS, RequestState, SessionStatus
-from policies.value import Json, Value
-
-
-class Opening(Value):
-    """What a session is opened with."""
-
-    request_id: str
-    domain: str
-    tenant: str
-    requested_by: str
-    environment: str
-    request: dict[str, Json]
-    flow_run_id: str | None = None
-    deployed: bool = False
+from policies.value import Value
 
 
 class Held(Value):
@@ -104,36 +91,9 @@ def workflow_id(request_id: str) -> str:
     return short_id("wf-", hashed)
 
 
-def open_or_get(tx: Transaction, opening: Opening) -> Session:
-    """The request's session, made if it is new.
-
-    `Conflict` (idempotency_conflict) if the id was used for another request.
-    """
-    workflow = workflow_id(opening.request_id)
-    asked = _hash_request(opening.domain, opening.request)
-    made = tx.one(_BY_ID, {"id": workflow}) is None and _insert(
-        tx, workflow, asked, opening
-    )
-    row = tx.one(_BY_ID, {"id": workflow})
-    if not made and row is not None and row.request_hash != asked:
-        raise _other_request(opening.request_id)
-    session = load(tx, workflow)
-    if session.environment != opening.environment:
-        raise Conflict(
-            f"{workflow} belongs to the environment {session.environment}.",
-            code="idempotency_conflict",
-            hint=f"This process works in {opening.environment} (PLACET_ENVIRONMENT).",
-        )
-    return session
-
-
-def check_same(
-    tx: Transaction, request_id: str, domain: str, request: dict[str, Json]
-) -> None:
-    """`Conflict` (idempotency_conflict) if the id was used for another request."""
-    row = tx.one(_BY_ID, {"id": workflow_id(request_id)})
-    if row is not None and row.request_hash != _hash_request(domain, request):
-        raise _other_request(request_id)
+def find(tx: Transaction, workflow: str) -> Any:
+    """A session's row, or None."""
+    return tx.one(_BY_ID, {"id": workflow})
 
 
 def load(tx: Transaction, workflow: str, *, lock: bool = False) -> Session:
@@ -160,9 +120,19 @@ def load_state(tx: Transaction, workflow: str) -> RequestState:
 
 
 def acquire(
-    tx: Transaction, workflow: str, owner: str, seconds: float, flow_run_id: str | None
+    tx: Transaction,
+    workflow: str,
+    owner: str,
+    seconds: float,
+    flow_run_id: str | None,
+    *,
+    deployed: bool = False,
 ) -> Held | None:
-    """Take the lease with a higher token; None while another holder's is still live."""
+    """Take the lease with a higher token; None while another holder's is still live.
+
+    A flow run that takes it carries the session from now on, with or without a
+    deployment to come back by; without one the session stays with its run.
+    """
     session = load(tx, workflow)
     if session.lease_until is not None and session.lease_until > tx.now:
         return None
@@ -172,9 +142,13 @@ def acquire(
         WorkflowSession.lease_token == session.lease_token,
     )
     until = tx.now + timedelta(seconds=seconds)
-    values = {"lease_owner": owner, "lease_token": token, "lease_until": until}
+    values: dict[str, Any] = {
+        "lease_owner": owner,
+        "lease_token": token,
+        "lease_until": until,
+    }
     if flow_run_id is not None:
-        values["flow_run_id"] = flow_run_id
+        values |= {"flow_run_id": flow_run_id, "deployed": deployed}
     if not tx.wrote(took.values(**values)):
         return None
     if session.lease_until is not None:
@@ -282,46 +256,6 @@ def reopen(tx: Transaction, workflow: str, why: str) -> bool:
     if not tx.wrote(ended.values(**values)):
         return False
     audit.append(tx, workflow, "request_reopened", reason=why)
-    return True
-
-
-def _other_request(request_id: str) -> Conflict:
-    return Conflict(
-        f"Request id {request_id!r} was used for another request.",
-        code="idempotency_conflict",
-        hint="Use a new id, or send exactly the same request again.",
-    )
-
-
-def _hash_request(domain: str, request: dict[str, Json]) -> str:
-    body: Json = {"domain": domain, "request": request}
-    return canonical.digest(
-        "request", canonical.canonical_bytes(canonical.normalise(body))
-    )
-
-
-def _insert(tx: Transaction, workflow: str, asked: str, opening: Opening) -> bool:
-    new = {
-        **opening.model_dump(exclude={"request"}),
-        "id": workflow,
-        "request_hash": asked,
-        "status": "running",
-        "opened_at": tx.now,
-    }
-    if not tx.inserted(WorkflowSession, new):
-        return False
-    state = RequestState(request=opening.request).model_dump(mode="json")
-    tx.run(insert(DomainSession), {"workflow": workflow, "state": state})
-    audit.append(
-        tx,
-        workflow,
-        "request_opened",
-        request_id=opening.request_id,
-        request_hash=asked,
-        domain=opening.domain,
-        tenant=opening.tenant,
-        actor=opening.requested_by,
-    )
     return True
 
 

@@ -106,7 +106,8 @@ def resume(workflow: str, *, json: JsonFlag = False) -> int:
         return _begin_again(serving, workflow, unbegun, json)
     session = serving.to_resume(workflow)
     if session.deployed and session.flow_run_id is not None:
-        return _reschedule(workflow, session.flow_run_id, json)
+        state = prefect_runs.put_back(workflow, session.flow_run_id)
+        return _tell_rescheduled(workflow, session.flow_run_id, state, json)
     with serving.services.ledger.read() as tx:
         body = sessions.load_state(tx, workflow).request
     return _submit_here(serving, session.domain, body, session.request_id, json)
@@ -120,15 +121,15 @@ def _begin_again(serving: Service, workflow: str, run: FlowRun, json: bool) -> i
             hint="If its process is dead, cancel the run in Prefect and resume again.",
         )
     if run.deployed:
-        return _reschedule(workflow, run.id, json)
+        state = prefect_runs.reschedule(run.id)
+        return _tell_rescheduled(workflow, run.id, state, json)
     given = run.parameters
     return _submit_here(
         serving, given["domain"], given["request"], run.request_id, json
     )
 
 
-def _reschedule(workflow: str, run: str, json: bool) -> int:
-    state = prefect_runs.reschedule(run)
+def _tell_rescheduled(workflow: str, run: str, state: str, json: bool) -> int:
     if json:
         output.document({"workflow_id": workflow, "flow_run_id": run, "state": state})
         return 0
