@@ -167,13 +167,15 @@ TABLE: tuple[Transition, ...] = (
             *_APPROVED_UNCLAIMED,
             State.RESUME_UNKNOWN,
             State.REAPPROVAL_REQUIRED,
+            *_CLAIMED,
             State.RETRY_READY,
         ),
         Event.CANCEL,
         (State.CANCELLED,),
     )(
         "the run was cancelled or the request withdrawn; only where no effect can be "
-        "under way: not yet claimed, or known not to have happened"
+        "under way: not claimed, claimed and not dispatched (the claim is released), "
+        "or known not to have happened"
     ),
     _row(_APPROVED_UNCLAIMED, Event.WITHDRAW, _WAITING)(
         "by an approver, before the claim; a new verdict row"

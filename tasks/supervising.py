@@ -12,18 +12,16 @@ from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
 
 from blocks import prefect_runs, prefect_states
-from blocks.ledger import endings, items, sessions, tombstones, unattended
+from blocks.ledger import claims, sessions, tombstones, unattended
 from blocks.ledger.sessions import Session
 from blocks.ledger.unattended import LeftOver
 from blocks.recovery import Point, reach
-from policies import lifecycle
-from policies.attendance import Run, Unattended, care_for
+from policies.attendance import Run, Unattended, care_for, may_act_for
 from policies.errors import PlacetError, Superseded
-from policies.lifecycle import State
-from policies.state import SessionStatus
 from policies.value import Value
-from tasks import executing, opening
+from tasks import cancelling, executing, opening, reconciling
 from tasks.services import Services
+from tasks.work import Work
 
 BATCH = 100
 _PUT_OFF_SECONDS = 60.0
@@ -72,19 +70,19 @@ def recover_effects(services: Services) -> Turn:
     for left in found:
         turn += _each(left.claim, partial(_recover, services, left))
         if turn.failed and turn.failed[-1].about == left.claim:
-            with services.ledger.write() as tx:
-                unattended.put_off(tx, left, _PUT_OFF_SECONDS)
+            _put_off(services, left)
     return turn
 
 
 @_chore
 def look_after_requests(services: Services) -> Turn:
-    """Wake, restart or cancel requests that no process works on, or report them."""
+    """Wake, restart or cancel requests that no process works on, or report them.
+
+    Without an answer from Prefect those are left as they are that need one.
+    """
     with services.ledger.read() as tx:
         found = unattended.requests(tx, BATCH)
-    ids = [session.flow_run_id for session in found if session.flow_run_id]
-    runs = prefect_states.read_many(ids, services.clock())
-    turn = Turn()
+    runs, turn = _read_runs(services, found)
     for session in found:
         run = runs.get(session.flow_run_id or "") or Run(
             kind="gone", name="never begun", since=session.opened_at
@@ -93,6 +91,20 @@ def look_after_requests(services: Services) -> Turn:
         with services.ledger.write() as tx:
             unattended.looked_at(tx, session.workflow)
     return turn
+
+
+def _read_runs(
+    services: Services, found: tuple[Session, ...]
+) -> tuple[dict[str, Run], Turn]:
+    """Where their runs are; a failure where that cannot be told and matters."""
+    ids = [session.flow_run_id for session in found if session.flow_run_id]
+    try:
+        return prefect_states.read_many(ids, services.clock()), Turn()
+    except PlacetError as error:
+        unread = prefect_states.not_known(error, services.clock())
+        matters = any(session.deployed for session in found)
+        told = (Done(about="look_after_requests", what=str(error)),) if matters else ()
+        return dict.fromkeys(ids, unread), Turn(failed=told)
 
 
 @_chore
@@ -135,17 +147,62 @@ def _each(about: str, do: Callable[[], Turn]) -> Turn:
 
 
 def _recover(services: Services, left: LeftOver) -> Turn:
-    """Bring one effect as far as it goes, under the request's own lease."""
+    """Bring one effect as far as it goes, under the request's own lease.
+
+    Nothing is sent or tried again before it is known that its run was not cancelled.
+    """
+    with services.ledger.read() as tx:
+        session = sessions.load(tx, left.workflow)
+    run = prefect_states.read_one(session.flow_run_id, services.clock())
+    leave = may_act_for(session.deployed, run)
+    if leave == "go on":
+        return _bring_further(services, left)
+    if executing.state_of(services, left.claim) not in ("claimed", "retry_ready"):
+        return _under_lease(services, left, _find_out)
+    if leave == "cancel":
+        return _cancel(services, left.workflow)
+    return _not_now(services, left, run)
+
+
+def _not_now(services: Services, left: LeftOver, run: Run) -> Turn:
+    _put_off(services, left)
+    what = f"not sent: whether its run was cancelled is not known ({run.name})"
+    if run.kind == "gone":
+        what = f"{what}; go on with: placet resume {left.workflow}"
+    return Turn(reported=(Done(about=left.claim, what=what),))
+
+
+def _put_off(services: Services, left: LeftOver) -> None:
+    with services.ledger.write() as tx:
+        unattended.put_off(tx, left, _PUT_OFF_SECONDS)
+
+
+def _bring_further(services: Services, left: LeftOver) -> Turn:
     if executing.is_held_back(services, left.item):
-        with services.ledger.write() as tx:
-            unattended.put_off(tx, left, _PUT_OFF_SECONDS)
+        _put_off(services, left)
         return Turn()
+    return _under_lease(services, left, executing.execute)
+
+
+def _find_out(services: Services, work: Work, item: str) -> None:
+    """Ask what became of what was sent; this sends nothing."""
+    with services.ledger.read() as tx:
+        claim = claims.of_item(tx, item)[-1]
+    if claim.state == "dispatched":
+        executing.execute(services, work, item)
+    elif claim.state == "unknown":
+        reconciling.look_up(services, work, claim)
+
+
+def _under_lease(
+    services: Services, left: LeftOver, do: Callable[[Services, Work, str], object]
+) -> Turn:
     work = opening.take_lease(services, left.workflow, None)
     if work is None:
         return Turn()
     try:
         with opening.keep_lease(services, work):
-            executing.execute(services, work, left.item)
+            do(services, work, left.item)
         state = executing.state_of(services, left.claim)
     finally:
         opening.give_lease_back(services, work)
@@ -159,16 +216,18 @@ def _look_after(services: Services, session: Session, run: Run) -> Turn:
         case "nothing":
             return Turn()
         case "report":
+            gone = session.deployed and run.kind == "gone"
+            why = "Prefect has no run of it" if gone else "it has no deployment"
             what = (
-                f"no process works on it and it has no deployment; go on with: placet "
-                f"resume {session.workflow}"
+                f"no process works on it and {why}; go on with: placet resume "
+                f"{session.workflow}"
             )
             return Turn(reported=(Done(about=session.workflow, what=what),))
         case "wake":
             woken = prefect_runs.wake(_run_of(session), live=False)
             return _told(session, f"woken: {woken.detail}")
         case "cancel":
-            return _cancel(services, session)
+            return _cancel(services, session.workflow)
         case "restart":
             return _restart(services, session, told, run)
 
@@ -178,37 +237,17 @@ def _restart(services: Services, session: Session, told: Unattended, run: Run) -
         if not unattended.note_restart(tx, session, told):
             return Turn()
     reach(Point.RESTART_COUNTED)
-    now = prefect_runs.reschedule(_run_of(session))
+    now = prefect_runs.put_back(session.workflow, _run_of(session))
     return _told(session, f"put back to work: its run was {run.name}, now {now}")
 
 
-def _cancel(services: Services, session: Session) -> Turn:
-    """The run was cancelled in Prefect: so is all that it asked for and is not done.
-
-    An effect that is under way is brought to its end first.
-    """
-    work = opening.take_lease(services, session.workflow, None)
-    if work is None:
+def _cancel(services: Services, workflow: str) -> Turn:
+    """The run was cancelled in Prefect: so is all that it asked for and is not done."""
+    ended = cancelling.cancel_unattended(services, workflow, "supervisor")
+    if ended is None:
         return Turn()
-    why = "its run was cancelled"
-    try:
-        with services.ledger.write() as tx:
-            endings.cancel(tx, work.workflow, "supervisor", why)
-            states = {item.state for item in items.of_workflow(tx, work.workflow)}
-            if states - lifecycle.FINAL:
-                return Turn()
-            ended = _ended(states)
-            sessions.close(tx, work.held, ended, (why,))
-    finally:
-        opening.give_lease_back(services, work)
-    return _told(session, f"ended as {ended}, for its run was cancelled")
-
-
-def _ended(states: set[State]) -> SessionStatus:
-    """How a request ends whose run was cancelled: what was done stays done."""
-    if State.EXECUTED in states:
-        return "completed"
-    return "failed" if State.FAILED in states else "cancelled"
+    what = f"ended as {ended}, for its run was cancelled"
+    return Turn(done=(Done(about=workflow, what=what),))
 
 
 def _run_of(session: Session) -> str:

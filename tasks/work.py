@@ -6,8 +6,8 @@ from typing import Any
 from blocks.artifacts import StoredArtifact
 from blocks.ledger import (
     audit,
+    cancelling,
     claims,
-    endings,
     items,
     proposals,
     questions,
@@ -113,7 +113,7 @@ def save_in(tx: Transaction, work: Work, **results: Any) -> Work:
 def stop(services: Services, work: Work, step: Step, why: str) -> Work:
     """End a request that cannot go on: nothing that was asked of it is executed."""
     with services.ledger.write() as tx:
-        endings.cancel(tx, work.workflow, "system", why)
+        cancelling.cancel(tx, work.workflow, "system", why)
         stopped: dict[str, Json] = {"step": step, "why": why}
         saved = save_in(tx, work, analysis={"stopped": stopped})
     reach(Point.STEP_SAVED)

@@ -12,6 +12,7 @@ from blocks.control import By
 from blocks.desk import Taken
 from blocks.ledger import (
     audit,
+    cancelling,
     claims,
     effects,
     endings,
@@ -130,7 +131,7 @@ class ItemDriver:
     def cancel(self) -> str:
         """Cancelled, where no effect can be under way."""
         with self.world.ledger.write() as tx:
-            endings.cancel(tx, self.work.workflow, "ada", "no longer wanted")
+            cancelling.cancel(tx, self.work.workflow, "ada", "no longer wanted")
         return "looked at"
 
     # Going on

@@ -108,7 +108,11 @@ class ItemModel:
 
     def cancel(self) -> str:
         """Cancelled, where no effect can be under way."""
-        if Event.CANCEL in allowed_events(self.state):
+        claim = self.claim_now
+        sent = claim is not None and claim.state == "dispatched"
+        if Event.CANCEL in allowed_events(self.state) and not sent:
+            if claim is not None and claim.state in ("claimed", "retry_ready"):
+                claim.state = "released"
             self.state = State.CANCELLED
         return "looked at"
 

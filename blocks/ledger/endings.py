@@ -75,20 +75,12 @@ def _expire(tx: Transaction, item: Item) -> Item:
     return moved
 
 
-def cancel(tx: Transaction, workflow: str, actor: str, reason: str) -> tuple[Item, ...]:
-    """Cancel every item of a workflow in which no effect can be under way."""
-    cancelled = []
-    for found in items.of_workflow(tx, workflow):
-        item = items.load(tx, found.id, lock=True)
-        if Event.CANCEL in lifecycle.allowed_events(item.state):
-            cancelled.append(cancel_one(tx, item, actor, reason))
-    return tuple(cancelled)
-
-
-def cancel_one(tx: Transaction, item: Item, actor: str, reason: str) -> Item:
-    """Cancel one item."""
+def cancel_one(
+    tx: Transaction, item: Item, actor: str, reason: str, **told: Any
+) -> Item:
+    """Cancel one item; `told` is what the trail says beside it, of its claim, say."""
     moved = items.move(tx, item, Event.CANCEL)
-    _tell(tx, item, "cancelled", actor, reason)
+    _tell(tx, item, "cancelled", actor, reason, **told)
     return moved
 
 
@@ -98,6 +90,7 @@ def _tell(
     event: Literal["expired", "cancelled"],
     actor: str,
     reason: str,
+    **told: Any,
 ) -> None:
     audit.append(
         tx,
@@ -107,6 +100,7 @@ def _tell(
         reason=reason,
         **items.present_facts(tx, item),
         **verdicts.approval(tx, item),
+        **told,
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from blocks.ledger import endings, freezes
+from blocks.ledger import cancelling, freezes
 from blocks.ledger.freezes import Scope
 from policies.decision import RequestApproval, Wait
 from policies.policy import Policy
@@ -285,7 +285,7 @@ def test_a_cancelled_item_is_not_claimed(world: World, mail: RecordingServer) ->
     """F10"""
     work = world.resumed()
     with world.ledger.write() as tx:
-        endings.cancel(tx, work.workflow, "ada", "the run was cancelled")
+        cancelling.cancel(tx, work.workflow, "ada", "the run was cancelled")
     work = world.execute(work)
     assert world.item(work).state == "cancelled"
     assert "cancelled" in reasons(world, work)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from blocks.ledger import endings
+from blocks.ledger import cancelling
 from blocks.ledger.audit import ADMIN_CHAIN
 from blocks.ledger.people import CodeProof
 from policies.policy import Policy
@@ -96,7 +96,7 @@ def _expire(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
 
 def _cancel(world: World, work: Work, _: pytest.MonkeyPatch) -> None:
     with world.ledger.write() as tx:
-        endings.cancel(tx, work.workflow, "system", "the run was cancelled")
+        cancelling.cancel(tx, work.workflow, "system", "the run was cancelled")
 
 
 ENDINGS = {"rejected": _reject, "expired": _expire, "cancelled": _cancel}

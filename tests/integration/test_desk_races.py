@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from blocks.desk import NotTaken, Outcome, Taken
-from blocks.ledger import endings, items, proposals
+from blocks.ledger import cancelling, items, proposals
 from blocks.ledger.claims import Claim
 from policies.errors import Conflict
 from policies.lifecycle import Event, State
@@ -112,7 +112,7 @@ def test_b15_a_cancel_and_an_approval_at_once_leave_one_truth(world: World) -> N
         if number:
             return world.hand_in(work, said)
         with world.ledger.write() as tx:
-            return endings.cancel(tx, work.workflow, "system", "the run was cancelled")
+            return cancelling.cancel(tx, work.workflow, "system", "the run was cancelled")
 
     for number in range(RACES):
         work = world.asked(f"request-{number}")

@@ -2,20 +2,10 @@
 
 import pytest
 
-from blocks import gate, prefect_states
-from blocks.control import By
-from blocks.ledger import claims, effects, endings, freezes, outbox, unattended
+from blocks.ledger import claims, effects, freezes, outbox, unattended
 from blocks.ledger.claims import Claim
-from blocks.ledger.people import TokenProof
-from policies.attendance import Run
-from policies.errors import (
-    Conflict,
-    InvalidInput,
-    Misconfigured,
-    Refused,
-    Unavailable,
-)
-from tasks import executing, opening, supervising
+from policies.errors import Conflict, InvalidInput, Misconfigured, Refused
+from tasks import executing, supervising
 from tasks.services import Services
 from tasks.supervising import Turn
 from tasks.support_email import tools
@@ -24,46 +14,14 @@ from tests import forging
 from tests.reading import names
 from tests.smtp_server import RecordingServer
 from tests.together import together
-from tests.world import TERMINAL, World
-
-SEND = "support_email.send_reply"
-
-
-def turn(world: World) -> Turn:
-    """A turn of another process, after every lease has run out."""
-    world.clock.move(61)
-    return supervising.recover_effects.fn(world.another())
-
-
-def by(world: World, reviewer: str = "ada", reason: str = "I looked") -> By:
-    token = world.people[reviewer].token
-    proof = TokenProof(token=token)
-    return By(reviewer=reviewer, proof=proof, channel=TERMINAL, reason=reason)
-
-
-def settle(world: World, work: Work, happened: bool, **who: str) -> str:
-    control = world.services.control
-    return control.settle(work.workflow, by(world, **who), happened=happened)
+from tests.unattended import SEND, by, claim_of, ended_as_unknown, settle, turn
+from tests.world import World
 
 
 @pytest.fixture
 def unknown(world: World) -> Work:
     """A request that has ended, for its process died between send and record."""
-    work, claim = world.claimed()
-    gate.open_for(world.services.gate, claim.id, claim.token, SEND)
-    world.clock.move(61)
-    work, _ = world.advance(world.execute(work))
-    assert (world.item(work).state, work.session.status) == (
-        "execution_unknown",
-        "unknown",
-    )
-    opening.give_lease_back(world.services, work)
-    return work
-
-
-def claim_of(world: World, work: Work) -> Claim:
-    with world.ledger.read() as tx:
-        return claims.of_item(tx, world.item(work).id)[-1]
+    return ended_as_unknown(world)
 
 
 def test_what_was_claimed_and_left_is_sent_once(
@@ -208,40 +166,6 @@ def test_what_is_known_of_an_effect_is_told_in_the_order_in_which_it_was_found(
     assert [row["outcome"] for row in told] == ["unknown", "executed"]
 
 
-def test_a_cancelled_request_s_effect_is_not_tried_again(
-    world: World,
-    mail: RecordingServer,
-    unknown: Work,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """X5, L12: it did not happen, and by now it is not wanted any more."""
-    settle(world, unknown, happened=False)
-    world.clock.move(61)
-    gone = Run(kind="cancelled", name="Cancelled", since=world.clock.now)
-    monkeypatch.setattr(
-        prefect_states, "read_many", lambda ids, now: dict.fromkeys(ids, gone)
-    )
-    supervising.take_turn(world.another())
-    assert (world.item(unknown).state, mail.received) == ("cancelled", [])
-    assert claim_of(world, unknown).state == "released"
-
-
-def test_a_chore_that_fails_does_not_keep_the_next_one_from_its_turn(
-    world: World, mail: RecordingServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """W5: Prefect does not answer, and what was left is sent all the same."""
-    world.claimed()
-    world.clock.move(61)
-
-    def away(*_: object) -> dict[str, Run]:
-        raise Unavailable("The Prefect server does not answer.")
-
-    monkeypatch.setattr(prefect_states, "read_many", away)
-    told = supervising.take_turn(world.another())
-    assert [row.about for row in told.failed] == ["look_after_requests"]
-    assert len(mail.received) == 1
-
-
 def test_what_was_put_off_keeps_its_holder_s_lease_as_it_was(world: World) -> None:
     """X2: to let others go first is no claim on it."""
     work, _ = world.claimed()
@@ -354,16 +278,3 @@ def test_a_stopped_worker_s_late_record_is_refused_and_kept(
     assert world.told(work, "late_write_refused")[0]["outcome"] == "executed"
     assert reload(world.services, work.held).session.workflow == work.workflow
     assert len(mail.received) == 1
-
-
-def test_what_was_cancelled_before_its_retry_is_given_up_once(
-    world: World, mail: RecordingServer, unknown: Work
-) -> None:
-    """X5"""
-    settle(world, unknown, happened=False)
-    with world.ledger.write() as tx:
-        endings.cancel(tx, unknown.workflow, "ada", "no longer wanted")
-    turn(world), turn(world), turn(world)
-    assert claim_of(world, unknown).state == "released"
-    assert names(world.trail(unknown)).count("policy_blocked") == 1
-    assert (world.item(unknown).state, mail.received) == ("cancelled", [])
