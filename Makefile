@@ -47,6 +47,7 @@ bench: .venv/.dev ## Print what things cost, as ratios to named bounds
 	@$(BIN)/python -m tests.benchmarks.judgement
 	@$(BIN)/python -m tests.benchmarks.start
 	@$(BIN)/python -m tests.benchmarks.whole_request
+	@$(BIN)/python -m tests.benchmarks.guarded_effects
 
 lock: .venv/.build ## Write the lock files anew (UPGRADE=1 takes the newest versions)
 	$(COMPILE) pyproject.toml -o requirements.lock
