@@ -47,7 +47,7 @@ class Operation:
     def __init__(
         self,
         seal: object,
-        key: str,
+        claim: Claim,
         promised: Entry,
         body: bytes,
         until: float,
@@ -58,7 +58,8 @@ class Operation:
                 "An operation comes from a claim, through the guard.",
                 code="not_claimed",
             )
-        self.key = key
+        self.key = claim.key
+        self.claim = claim
         self.message = promised.message
         self.envelope = promised.envelope
         self._body: bytes | None = body
@@ -115,7 +116,7 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
     began = elapsed()
     with gate.ledger.write() as tx:
         until = began + _held_for(tx, claim_id)
-        refused = _pass(tx, passing)
+        refused = _pass(tx, passing, promised)
     _stop_if(refused)
     reach(Point.DISPATCHED)
 
@@ -125,7 +126,7 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
             claims.renew(tx, passing.claim, gate.lease_seconds)
         return asked + gate.lease_seconds
 
-    return Operation(_SEAL, passing.claim.key, promised, body, until, renew)
+    return Operation(_SEAL, passing.claim, promised, body, until, renew)
 
 
 def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) -> Result:
@@ -134,7 +135,7 @@ def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) ->
     payload = canonical.read_json(gate.artifacts.get(passing.snapshot.payload.ref))
     claim, result = passing.claim, None
     with gate.ledger.write() as tx:
-        refused = _pass(tx, passing)
+        refused = _pass(tx, passing, None)
         if refused is None:
             tenant = passing.snapshot.intent.tenant
             given = cast("dict[str, Json]", payload)
@@ -165,9 +166,12 @@ def _held_for(tx: Transaction, claim_id: str) -> float:
     return left
 
 
-def _pass(tx: Transaction, passing: _Passing) -> claims.Refused | None:
-    session = sessions.load(tx, passing.claim.workflow)
-    return effects.dispatch(tx, passing.claim, session, passing.stored, passing.domain)
+def _pass(
+    tx: Transaction, passing: _Passing, promised: Entry | None
+) -> claims.Refused | None:
+    claim, stored, domain = passing.claim, passing.stored, passing.domain
+    session = sessions.load(tx, claim.workflow)
+    return effects.dispatch(tx, claim, session, stored, domain, promised)
 
 
 def _stop_if(refused: claims.Refused | None) -> None:

@@ -71,8 +71,8 @@ class HttpSettings(BaseModel):
     settles_seconds: float = Field(
         default=0,
         ge=0,
-        description="How long after a send the effect may still come about; more "
-        "than the time-out and PLACET_LEASE_SECONDS together.",
+        description="How long after an answer failed to come the effect may still come "
+        "about; needed where the server tells what became of a key.",
     )
 
     @model_validator(mode="after")
@@ -87,12 +87,11 @@ class HttpSettings(BaseModel):
 
     @model_validator(mode="after")
     def _late_arrivals_are_thought_of(self) -> Self:
-        """'It did not happen' is believed once nothing can arrive any more."""
-        for_ever = self.dedupes and self.keeps_keys_seconds is None
-        if self.looks_up and not for_ever and not self.settles_seconds:
+        """What did not happen is believed once nothing can arrive any more."""
+        if self.looks_up and not self.settles_seconds:
             raise ValueError(
-                "a server that looks up and does not know keys for ever needs "
-                "settles_seconds: until then a send may still arrive"
+                "a server that looks up needs settles_seconds: until then a send may "
+                "still arrive"
             )
         return self
 

@@ -18,7 +18,7 @@ class Promise(Value):
     `dedupes`: a key that it has seen has no second effect. `refuses_conflicts`: the
     same key with other bytes is refused. `keeps_keys_seconds`: for how long it knows a
     key; None is for ever. `looks_up`: it can tell what became of a key.
-    `settles_seconds`: how long after a send the effect may still come about.
+    `settles_seconds`: how long after a send was lost its effect may still come about.
     """
 
     dedupes: bool = False

@@ -45,6 +45,7 @@ DigestKind = Literal[
     "policy",
     "audit",
     "request",
+    "envelope",
 ]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -4,7 +4,7 @@ The rules are the table of reasons in the order in which they are told. `check` 
 walks all of them: whoever is refused learns every reason at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
@@ -34,6 +34,7 @@ ReasonCode: TypeAlias = Literal[
     "approval_expired",
     "approver_not_permitted",
     "message_lost",
+    "message_changed",
     "frozen",
     "resource_reserved",
 ]
@@ -69,7 +70,10 @@ class Facts(Value):
     key_expired: bool = False
     message_lost: bool = False
     """It is to be tried again, and the bytes that were sent are not kept."""
-    frozen: bool = False
+    message_changed: bool = False
+    """What lies ready to be sent is not what the claim's event tells."""
+    frozen: tuple[str, ...] = ()
+    """The freezes that stand over the tool: what, since when, by whom and why."""
     reserved_by: str | None = None
     """The operation key that holds the resource, where the tool needs it alone."""
 
@@ -239,8 +243,14 @@ def _message_lost(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
     return f"what was sent under {s.key} is not kept, and no other bytes may go out"
 
 
+def _message_changed(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
+    if not f.message_changed:
+        return None
+    return f"what lies ready under {s.key} is not what was promised with its claim"
+
+
 def _frozen(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
-    return "effects in this scope are frozen" if f.frozen else None
+    return "; ".join(f.frozen) or None
 
 
 def _reserved(s: ApprovalSnapshot, f: Facts, now: datetime) -> str | None:
@@ -270,6 +280,7 @@ RULES: tuple[Rule, ...] = (
     Rule("approval_expired", "expired", _approval_expired),
     Rule("approver_not_permitted", "reapproval", _approvers),
     Rule("message_lost", "reapproval", _message_lost),
+    Rule("message_changed", "blocked", _message_changed),
     Rule("frozen", "frozen", _frozen),
     Rule("resource_reserved", "frozen", _reserved),
 )
@@ -303,9 +314,14 @@ def reserved(resource: str) -> Blocked:
     return Blocked(reasons=(Reason(code=_RESERVED, detail=detail),), to=None)
 
 
+def gravest(reasons: Sequence[Reason]) -> Reason:
+    """The reason that decides what follows; of equal ones the first."""
+    return min(reasons, key=lambda reason: _GRAVITY.index(_THEN[reason.code]))
+
+
 def _answer(reasons: tuple[Reason, ...]) -> ReapprovalRequired | Blocked:
-    gravest = min((_THEN[r.code] for r in reasons), key=_GRAVITY.index)
-    match gravest:
+    then = _THEN[gravest(reasons).code]
+    match then:
         case "blocked":
             return Blocked(reasons=reasons, to=State.BLOCKED)
         case "stays" | "frozen":
@@ -315,4 +331,4 @@ def _answer(reasons: tuple[Reason, ...]) -> ReapprovalRequired | Blocked:
         case "reapproval":
             return ReapprovalRequired(reasons=reasons, to=State.REAPPROVAL_REQUIRED)
         case _:
-            assert_never(gravest)
+            assert_never(then)

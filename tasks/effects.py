@@ -5,7 +5,7 @@ passing the gate.
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
 from blocks import gate
@@ -53,7 +53,8 @@ def send(
     operation = gate.open_for(services.gate, claim, token, tool)
     answer = provider.send(operation)
     reach(Point.SENT)
-    return _result(services, operation, answer)
+    promise, now = provider.promise, services.clock()
+    return _result(services, operation, answer, _open_until(promise, operation, now))
 
 
 def apply(
@@ -79,21 +80,37 @@ def is_final(promise: Promise, claim: Claim, now: datetime) -> bool:
 
     One that knows keys for ever does nothing twice, however late a send arrives. With
     any other, the last send must be so old that it cannot arrive any more; and one that
-    forgets keys must not have had the time to forget this one.
+    forgets keys must not have had the time to forget this one. It counts from when the
+    outcome was lost: by then whoever sent had ended, or its lease had.
     """
     kept = promise.keeps_keys_seconds
     if kept is not None and _age(claim.claimed_at, now) >= kept:
         return False
     if promise.dedupes and kept is None:
         return True
-    return _age(claim.dispatched_at or claim.claimed_at, now) >= promise.settles_seconds
+    return is_settled(promise, claim, now)
+
+
+def is_settled(promise: Promise, claim: Claim, now: datetime) -> bool:
+    """Whether every send of which nothing is known is too old to arrive any more."""
+    return claim.lost_at is None or _age(claim.lost_at, now) >= promise.settles_seconds
+
+
+def _open_until(
+    promise: Promise, operation: Operation, now: datetime
+) -> datetime | None:
+    """Until when a send before this one may still arrive; None: there is none such."""
+    lost_at = operation.claim.lost_at
+    if lost_at is None or is_settled(promise, operation.claim, now):
+        return None
+    return lost_at + timedelta(seconds=promise.settles_seconds)
 
 
 def _age(since: datetime, now: datetime) -> float:
     return (now - since).total_seconds()
 
 
-def found(services: Services, finding: Finding) -> Found:
+def found(services: Services, finding: Finding, settled: bool) -> Found:
     """A provider's finding as the ledger records it."""
     kept = services.artifacts.put(
         canonical.canonical_bytes(canonical.normalise(finding.model_dump(mode="json"))),
@@ -105,19 +122,33 @@ def found(services: Services, finding: Finding) -> Found:
         artifact=kept,
         provider_ref=finding.provider_ref,
         by={"method": "look-up", "actor": "provider"},
+        settled=settled,
     )
 
 
-def _result(services: Services, operation: Operation, answer: Answer) -> Result:
+def _result(
+    services: Services,
+    operation: Operation,
+    answer: Answer,
+    open_until: datetime | None,
+) -> Result:
+    """What an answer comes to: a no is none while an earlier send may still arrive."""
+    if answer.kind != "refused":
+        open_until = None
     body: dict[str, Json] = {
         "operation": operation.key,
         "message": operation.message,
         "answer": answer.model_dump(mode="json"),
     }
     kept = canonical.canonical_bytes(canonical.normalise(body))
+    detail = answer.detail
+    if open_until is not None:
+        until = f"{open_until:%Y-%m-%d %H:%M:%S} UTC"
+        detail = f"{detail} An earlier send may still arrive, until {until}."
     return Result(
-        outcome=_OUTCOMES[answer.kind],
-        detail=answer.detail,
+        outcome="unknown" if open_until else _OUTCOMES[answer.kind],
+        detail=detail,
+        open_until=open_until,
         artifact=services.artifacts.put(kept, "execution"),
         provider_ref=answer.provider_ref,
     )

@@ -37,15 +37,14 @@ from policies.state import ExecutionResult, Step
 from policies.steps import APPROVED
 from policies.value import Json
 from tasks import effects as acting
+from tasks import reconciling
 from tasks import work as working
-from tasks.effects import Effect, External, Internal
+from tasks.effects import Effect, Internal
 from tasks.opening import owner, tools_of
 from tasks.services import Services
 from tasks.work import Work
 
 _STEP: Step = "execute_action"
-# An unknown outcome is asked for again later and later, up to once in five minutes.
-_LONGEST_LOOKUP = 300.0
 
 
 def execute(services: Services, work: Work, item: str) -> Work:
@@ -55,44 +54,13 @@ def execute(services: Services, work: Work, item: str) -> Work:
         reach(Point.RETRY_CLAIMED if claim.attempts else Point.CLAIMED)
         _act(services, work, claim)
         claim = _present(services, claim)
-    if claim is not None and claim.state == "unknown":
+    if claim is not None and claim.state == "unknown" and _is_due(services, claim):
         reach(Point.OUTCOME_LOST)
-        look_up(services, work, claim)
+        reconciling.look_up(services, work, claim)
         claim = _present(services, claim)
     if claim is None:
         return working.reload(services, work.held)
     return _note_execution(services, work, claim)
-
-
-def look_up(services: Services, work: Work, claim: Claim) -> bool:
-    """Ask the provider what became of an unknown outcome; whether that is settled.
-
-    That it did not happen is believed only where a late arrival could do no harm; see
-    `acting.is_final`.
-    """
-    effect = _effect_of(services, work, claim)
-    assert isinstance(effect, External)
-    provider = effect.provider(services)
-    with services.ledger.read() as tx:
-        promised = outbox.find(tx, claim.id)
-    if promised is None:
-        # Of a version before the outbox: where it went is not known; a person tells.
-        return _ask_later(services, claim)
-    # Before it is asked: what arrives while it answers is not in the answer.
-    final = acting.is_final(provider.promise, claim, services.clock())
-    finding = provider.look_up(claim.key, promised.envelope)
-    if not (finding.kind == "happened" or (finding.kind == "did not happen" and final)):
-        return _ask_later(services, claim)
-    with services.ledger.write() as tx:
-        settled = effects.reconcile(tx, claim, acting.found(services, finding))
-    reach(Point.RECONCILED)
-    return settled
-
-
-def _ask_later(services: Services, claim: Claim) -> bool:
-    with services.ledger.write() as tx:
-        effects.note_lookup(tx, claim, min(_LONGEST_LOOKUP, 2.0**claim.lookups))
-    return False
 
 
 def fill_in(services: Services, work: Work) -> Work:
@@ -228,7 +196,7 @@ def _act(services: Services, work: Work, claim: Claim) -> None:
         result = _effect(services, work, claim)
     if result is None:
         return
-    if not isinstance(_effect_of(services, work, claim), Internal):
+    if not isinstance(reconciling.effect_of(services, work, claim), Internal):
         # An internal effect was recorded in its own transaction.
         with services.ledger.write() as tx:
             effects.finish(tx, claim, result)
@@ -237,7 +205,7 @@ def _act(services: Services, work: Work, claim: Claim) -> None:
 
 def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
     """What the tool says; None where the guard refused at the last moment."""
-    effect = _effect_of(services, work, claim)
+    effect = reconciling.effect_of(services, work, claim)
     try:
         return _tool_of(effect)(services, claim.id, claim.token)
     except Refused as error:
@@ -264,13 +232,6 @@ def _tool_of(effect: Effect) -> Callable[[Services, str, int], Result]:
     return tool
 
 
-def _effect_of(services: Services, work: Work, claim: Claim) -> Effect:
-    with services.ledger.read() as tx:
-        tool = versions.load(tx, claim.item, claim.version).snapshot.tool
-    effect: Effect = tools_of(services, work.session.domain).EFFECTS[tool]
-    return effect
-
-
 def _lost(services: Services, claim: Claim, detail: str) -> Result:
     body: dict[str, Json] = {
         "operation": claim.key,
@@ -281,6 +242,10 @@ def _lost(services: Services, claim: Claim, detail: str) -> Result:
     return Result(
         outcome="unknown", detail=detail, artifact=kept, provider_ref=claim.key
     )
+
+
+def _is_due(services: Services, claim: Claim) -> bool:
+    return claim.due_at is None or claim.due_at <= services.clock()
 
 
 def _present(services: Services, claim: Claim) -> Claim:

@@ -65,8 +65,11 @@ EventName: TypeAlias = Literal[
     "retry_ready",
     "reconciled",
     "rolled_back",
+    "settle_refused",
+    "roll_back_refused",
     "frozen",
     "unfrozen",
+    "freeze_refused",
     "resume_unknown",
     "request_closed",
     "request_reopened",
@@ -102,6 +105,13 @@ _MOVE_HEAD = (
 _CHAIN = (
     select(AuditEvent)
     .where(AuditEvent.chain == bindparam("chain"))
+    .order_by(AuditEvent.seq)
+)
+_NAMED = (
+    select(AuditEvent.facts)
+    .where(
+        AuditEvent.chain == bindparam("chain"), AuditEvent.event == bindparam("event")
+    )
     .order_by(AuditEvent.seq)
 )
 # One statement sees one moment: a chain that grows meanwhile still fits its head.
@@ -166,6 +176,12 @@ def events(tx: Transaction, chain: str) -> Iterator[Event]:
     """A chain's events in order."""
     for row in tx.all(_CHAIN, {"chain": chain}):
         yield _event(row)
+
+
+def facts_of(tx: Transaction, chain: str, event: EventName) -> list[dict[str, Json]]:
+    """The facts of a chain's events of one name, the first one first."""
+    rows = tx.all(_NAMED, {"chain": chain, "event": event})
+    return [cast("dict[str, Json]", canonical.read_json(row.facts)) for row in rows]
 
 
 def verify(tx: Transaction) -> tuple[int, Fault | None]:

@@ -109,6 +109,7 @@ class Claim(Value):
     attempts: int
     lookups: int
     due_at: datetime | None
+    lost_at: datetime | None
 
 
 class Refused(Value):
@@ -177,7 +178,7 @@ def claim(
         outbox.promise(tx, item.workflow, row["id"], promised)
     items.move(tx, item, Event.CLAIM_EFFECT)
     made = load(tx, row["id"])
-    note(tx, made, "execution_claimed")
+    note(tx, made, "execution_claimed", **outbox.told_of(promised))
     return made
 
 

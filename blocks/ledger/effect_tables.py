@@ -40,6 +40,8 @@ class ExecutionClaim(Base):
     """How often the provider was asked what became of it."""
     due_at: Mapped[datetime | None]
     """When it may be sent again, or asked for again."""
+    lost_at: Mapped[datetime | None]
+    """When the newest send was lost that may still arrive, as far as is known."""
 
 
 class Execution(Base):

@@ -5,7 +5,7 @@ record means "not known", and only a finding, by the provider or by a person, en
 """
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import bindparam, case, insert, select, update
@@ -28,8 +28,9 @@ from blocks.ledger.database import Transaction
 from blocks.ledger.effect_tables import Execution, ExecutionClaim
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
+from blocks.ledger.outbox import Entry
 from blocks.ledger.sessions import Session
-from policies.errors import NotFound, Superseded
+from policies.errors import Conflict, NotFound, Superseded
 from policies.guard import Executable
 from policies.lifecycle import Event, State
 from policies.value import Value
@@ -41,7 +42,7 @@ _DISPATCH = claims.guarded_move(
 )
 _FINISH = claims.guarded_move(finished_at=bindparam("at"))
 # Not over: it is due again, to be asked about or to be tried.
-_MAKE_DUE = claims.guarded_move(due_at=bindparam("at"))
+_MAKE_DUE = claims.guarded_move(due_at=bindparam("at"), lost_at=bindparam("lost_at"))
 _INSERT = insert(Execution)
 # Of one attempt, what was found out about it comes after that it was not known.
 _FOUND_OUT = case((Execution.outcome == "unknown", 0), else_=1)
@@ -73,12 +74,17 @@ _ENDED: dict[Outcome, tuple[Event, audit.EventName]] = {
 
 
 class Result(Value):
-    """What a provider answered, kept as an artifact; `provider_ref` finds it there."""
+    """What a provider answered, kept as an artifact; `provider_ref` finds it there.
+
+    With `open_until` this send did nothing, but an earlier one may still arrive until
+    then: the outcome is unknown, and asked about when that is over.
+    """
 
     outcome: Outcome
     detail: str
     artifact: StoredArtifact
     provider_ref: str
+    open_until: datetime | None = None
 
 
 class Found(Value):
@@ -90,14 +96,22 @@ class Found(Value):
     provider_ref: str
     by: dict[str, Any]
     """Facts for the trail: the method, and where a person said it, who and why."""
+    settled: bool = True
+    """Whether nothing that was sent can arrive any more."""
 
 
 def dispatch(
-    tx: Transaction, held: Claim, session: Session, stored: Stored, domain: Domain
+    tx: Transaction,
+    held: Claim,
+    session: Session,
+    stored: Stored,
+    domain: Domain,
+    promised: Entry | None,
 ) -> Refused | None:
     """The last step before the effect: guard again, and only the newest token passes.
 
-    None lets the caller send; after that, no record of a result means "not known".
+    None lets the caller send `promised`, which must be what the claim's event tells;
+    after that, no record of a result means "not known".
     """
     present = sessions.load(tx, held.workflow, lock=True)
     if present.lease_token != held.session_token:
@@ -105,7 +119,10 @@ def dispatch(
     item = items.load(tx, held.item, lock=True)
     tx.look_at_clock()
     snapshot = versions.load(tx, item.id, held.version).snapshot
-    answer = facts.ask_guard(tx, session, item, snapshot, stored, domain)
+    changed = promised is not None and not _is_as_told(tx, promised)
+    answer = facts.ask_guard(
+        tx, session, item, snapshot, stored, domain, message_changed=changed
+    )
     if isinstance(answer, Executable):
         answer = claims.reserve(tx, item, domain, held.key) or answer
     if not isinstance(answer, Executable):
@@ -128,7 +145,8 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
     item = items.load(tx, held.item, lock=True)
     values = claims.moved(held, "dispatched", result.outcome)
     known = result.outcome != "unknown"
-    if not tx.wrote(_FINISH if known else _MAKE_DUE, {**values, "at": tx.now}):
+    write = _FINISH if known else _MAKE_DUE
+    if not tx.wrote(write, {**values, **_due(tx, held, result)}):
         refuse_late(
             tx,
             held,
@@ -154,6 +172,23 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
     return True
 
 
+def _is_as_told(tx: Transaction, promised: Entry) -> bool:
+    """Whether a message is what its claim's event says that was promised."""
+    asked = {"claim": promised.claim, **outbox.told_of(promised)}
+    told = audit.facts_of(tx, promised.workflow, "execution_claimed")
+    return any(asked.items() <= facts.items() for facts in told)
+
+
+def _due(tx: Transaction, held: Claim, result: Result) -> dict[str, Any]:
+    """When it ended or is due again; and since when something is lost, if it is."""
+    if result.outcome != "unknown":
+        return {"at": tx.now}
+    if result.open_until is None:
+        return {"at": tx.now, "lost_at": tx.now}
+    # This send certainly did nothing: what was lost is what it was.
+    return {"at": result.open_until, "lost_at": held.lost_at}
+
+
 def refuse_late(tx: Transaction, held: Claim, **told: str) -> None:
     """Keep in the trail what a process came with that has lost its claim meanwhile."""
     present = claims.find(tx, held.scope, held.key)
@@ -165,7 +200,8 @@ def reconcile(tx: Transaction, held: Claim, found: Found) -> bool:
     """Settle an unknown outcome; False if it was settled otherwise meanwhile.
 
     What happened is executed. What did not may be tried again, under the same key. A
-    request that had ended as unknown goes on.
+    request that had ended as unknown goes on. `Conflict` (late_result) where it shall
+    not have happened and a process whose lease was over reported that it did.
     """
     sessions.load(tx, held.workflow, lock=True)
     item = items.load(tx, held.item, lock=True)
@@ -229,8 +265,13 @@ def _settle_happened(tx: Transaction, held: Claim, item: Item, found: Found) -> 
 
 
 def _settle_not(tx: Transaction, held: Claim, item: Item, found: Found) -> bool:
-    values = claims.moved(held, "unknown", "retry_ready")
-    if not tx.wrote(_MAKE_DUE, {**values, "at": tx.now + _backoff(held.attempts)}):
+    _require_no_late_result(tx, held)
+    values = {
+        **claims.moved(held, "unknown", "retry_ready"),
+        "at": tx.now + _backoff(held.attempts),
+        "lost_at": None if found.settled else held.lost_at,
+    }
+    if not tx.wrote(_MAKE_DUE, values):
         return False
     proposals.record_artifact(tx, found.artifact)
     # Nothing is under way: others may have the resource until it is claimed again.
@@ -238,6 +279,17 @@ def _settle_not(tx: Transaction, held: Claim, item: Item, found: Found) -> bool:
     outbox.mark(tx, held.id, "pending")
     items.move(tx, item, Event.RECONCILE, State.RETRY_READY)
     return True
+
+
+def _require_no_late_result(tx: Transaction, held: Claim) -> None:
+    for told in audit.facts_of(tx, held.workflow, "late_write_refused"):
+        if told.get("claim") == held.id and told.get("outcome") == "executed":
+            raise Conflict(
+                f"It did happen: {told.get('owner')}, which had lost its claim, was "
+                f"answered for {told.get('provider_ref')}: {told.get('detail')}",
+                code="late_result",
+                hint="Settle it as happened; placet audit show tells the whole.",
+            )
 
 
 def _record(tx: Transaction, held: Claim, result: Result) -> None:

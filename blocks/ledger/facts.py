@@ -143,7 +143,9 @@ def gather(
         key_digest=bound.digest if bound else None,
         key_expired=bool(bound and bound.buried),
         message_lost=item.state == State.RETRY_READY and not is_kept(tx, snapshot),
-        frozen=freezes.is_frozen(tx, session.tenant, item.action_type),
+        frozen=tuple(
+            freeze.told for freeze in freezes.over(tx, session.tenant, item.action_type)
+        ),
         reserved_by=_holder(tx, session.tenant, item, intent.resource, domain),
     )
 
@@ -178,10 +180,16 @@ def ask_guard(
     stored: Stored,
     domain: Domain,
     standing: Standing | None = None,
+    *,
+    message_changed: bool = False,
 ) -> GuardAnswer:
-    """The guard's answer now; `standing` defaults to the verdicts on record."""
+    """The guard's answer now; `standing` defaults to the verdicts on record.
+
+    `message_changed` is what whoever is about to send has found of its message.
+    """
     standing = standing or standing_of(tx, item)
     facts = gather(tx, session, item, snapshot, stored, domain, standing)
+    facts = facts.model_copy(update={"message_changed": message_changed})
     return guard.check(snapshot, facts, tx.now)
 
 

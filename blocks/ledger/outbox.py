@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from blocks.artifacts import StoredArtifact
-from blocks.ledger import proposals
+from blocks.ledger import proposals, vouching
 from blocks.ledger.database import Transaction
 from blocks.ledger.effect_tables import OutboxRow
 from policies.errors import NotFound
@@ -76,6 +76,17 @@ def promise(tx: Transaction, workflow: str, claim: str, what: Outgoing) -> None:
             "made_at": tx.now,
         },
     )
+
+
+def told_of(what: Outgoing | Entry | None) -> dict[str, str]:
+    """What the trail says of a promise: which bytes, and a digest of to whom they go.
+
+    An internal effect promises nothing.
+    """
+    if what is None:
+        return {}
+    ref = what.message.ref if isinstance(what, Outgoing) else what.message
+    return vouching.message_facts(ref, what.envelope)
 
 
 def promise_wake(tx: Transaction, workflow: str, cause: str, **facts: Json) -> None:

@@ -7,12 +7,13 @@ items, reviewers and policies that shows here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Row, select
 
+from blocks.ledger.effect_tables import OutboxRow
 from blocks.ledger.tables import Item, PolicyRow, Reviewer, Verdict
 from policies import canonical
 from policies.lifecycle import State
@@ -36,6 +37,8 @@ _ADMIN = MappingProxyType(
         "policy_set": ("policy", "policy_version"),
     }
 )
+_CLAIMED = "execution_claimed"
+_TELLING = frozenset({*_WORDS, *_ADMIN, _CLAIMED})
 _RESTS_ON_APPROVAL = (
     State.APPROVED,
     State.RESUME_CLAIMED,
@@ -50,6 +53,11 @@ _VERDICTS = select(
 _APPROVED = select(Item.workflow, Item.id, Item.version).where(
     Item.state.in_(_RESTS_ON_APPROVAL)
 )
+
+
+_PROMISED = select(
+    OutboxRow.workflow, OutboxRow.claim, OutboxRow.message, OutboxRow.envelope
+).where(OutboxRow.kind == "effect")
 
 
 class Vouched(NamedTuple):
@@ -84,21 +92,32 @@ def needed(tx: Transaction, admin: str) -> set[Vouched]:
     of_rules = [Vouched(admin, "policy", (r.version,)) for r in tx.all(policies)]
     said = [Vouched(r.workflow, "verdict", tuple(r)[1:]) for r in tx.all(_VERDICTS)]
     items = [Vouched(r.workflow, "approval", tuple(r)[1:]) for r in tx.all(_APPROVED)]
-    return {*of_people, *of_rules, *said, *items}
+    promised = [
+        _promise(r.workflow, {"claim": r.claim, **message_facts(r.message, r.envelope)})
+        for r in tx.all(_PROMISED)
+    ]
+    return {*of_people, *of_rules, *said, *items, *promised}
 
 
 def gone(tx: Transaction, admin: str, told: set[Vouched]) -> set[Vouched]:
-    """What trails tell of and the tables no longer hold; an item may well move on."""
-    lasting = {row for row in told if row.what != "approval"}
+    """What trails tell of and the tables no longer hold.
+
+    An item may well move on, and what was promised is forgotten with its claim.
+    """
+    lasting = {row for row in told if row.what not in ("approval", "message")}
     return lasting - needed(tx, admin)
 
 
 def told(row: Row[Any]) -> Iterator[Vouched]:
     """What an event of a trail vouches for."""
-    if row.event not in _WORDS and row.event not in _ADMIN:
+    if row.event not in _TELLING:
         return
     facts = canonical.read_json(row.facts)
     assert isinstance(facts, dict)
+    if row.event == _CLAIMED:
+        if "message" in facts:
+            yield _promise(row.chain, facts)
+        return
     if row.event in _ADMIN:
         what, name = _ADMIN[row.event]
         yield Vouched(row.chain, what, (facts.get(name),))
@@ -110,3 +129,14 @@ def told(row: Row[Any]) -> Iterator[Vouched]:
     if row.event == "approved":
         about = (facts.get("item"), facts.get("payload_version"))
         yield Vouched(row.chain, "approval", about)
+
+
+def message_facts(ref: str, envelope: dict[str, Json]) -> dict[str, str]:
+    """What an event tells of a message: its bytes, and a digest of to whom it goes."""
+    plain = canonical.canonical_bytes(canonical.normalise(envelope))
+    return {"message": ref, "envelope": canonical.digest("envelope", plain)}
+
+
+def _promise(chain: str, facts: Mapping[str, Json]) -> Vouched:
+    named = tuple(map(facts.get, ("claim", "message", "envelope")))
+    return Vouched(chain, "message", named)

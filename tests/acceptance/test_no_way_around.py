@@ -115,7 +115,7 @@ def test_an_operation_cannot_be_made_by_hand(world: World) -> None:
     with world.ledger.read() as tx:
         promised = outbox.of_claim(tx, claim.id)
     with pytest.raises(Refused, match="comes from a claim"):
-        Operation(object(), claim.key, promised, b"anything", 0, float)
+        Operation(object(), claim, promised, b"anything", 0, float)
 
 
 @pytest.fixture

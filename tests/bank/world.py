@@ -14,7 +14,7 @@ from blocks.ledger.claims import Claim
 from blocks.ledger.freezes import Scope
 from policies.decision import Wait
 from policies.value import Json
-from tasks import executing, waiting
+from tasks import reconciling, waiting
 from tasks.work import Work, reload
 from tests.bank import store
 from tests.bank.adapter import Bank
@@ -80,7 +80,7 @@ class BankWorld(World):
 
     def look_up(self, work: Work) -> bool:
         """Ask the provider what became of the first item's operation."""
-        return executing.look_up(self.services, work, self.claim_of(work))
+        return reconciling.look_up(self.services, work, self.claim_of(work))
 
     def asked_again(self, work: Work) -> Work:
         """Wait over: the guard is asked again about what it had held back."""

@@ -12,7 +12,12 @@ from tests.provider_proxy import ProviderProxy
 from tests.provider_server import HonestProvider
 from tests.stripe_server import TOKEN, LocalStripe
 
-KEEPS: dict[str, Any] = {"dedupes": True, "refuses_conflicts": True, "looks_up": True}
+KEEPS: dict[str, Any] = {
+    "dedupes": True,
+    "refuses_conflicts": True,
+    "looks_up": True,
+    "settles_seconds": 60,
+}
 IGNORES: dict[str, Any] = {"looks_up": True, "settles_seconds": 60}
 
 

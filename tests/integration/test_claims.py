@@ -212,7 +212,7 @@ def test_an_old_token_passes_neither_the_gate_s_look_nor_its_write(
     stored = facts.read_stored(world.services.artifacts, adapter, version.snapshot)
     with pytest.raises(Superseded), world.ledger.write() as tx:
         session = sessions.load(tx, work.workflow)
-        effects.dispatch(tx, old, session, stored, world.domain)
+        effects.dispatch(tx, old, session, stored, world.domain, None)
     assert "dispatched" not in names(world.trail(work))
 
 
@@ -280,7 +280,7 @@ def test_the_gate_is_shut_without_a_claim_for_this_very_tool(
     with world.ledger.read() as tx:
         promised = outbox.of_claim(tx, claim.id)
     with pytest.raises(Refused):
-        Operation(object(), claim.key, promised, b"anything", 0, float)
+        Operation(object(), claim, promised, b"anything", 0, float)
     assert (present(world, claim).state, mail.received) == ("claimed", [])
     assert "dispatched" not in names(world.trail(work))
 

@@ -33,7 +33,7 @@ ENVELOPE: dict[str, Json] = {
 
 def settings(proxy: ProviderProxy, **changes: Any) -> HttpSettings:
     known = {"base_url": proxy.url, "token": TOKEN, "timeout_seconds": 10}
-    keeps = {"dedupes": True, "looks_up": True}
+    keeps = {"dedupes": True, "looks_up": True, "settles_seconds": 60}
     return HttpSettings.model_validate({**known, **keeps, **changes})
 
 

@@ -15,7 +15,6 @@ from tests.bank.world import BankWorld
 from tests.provider_proxy import ProviderProxy, Told
 from tests.provider_server import HonestProvider
 from tests.reading import names
-from tests.stripe_server import LocalStripe
 
 OUTCOMES = {"execution_unknown", "reconciled", "retry_ready", "executed"}
 
@@ -112,16 +111,6 @@ def test_a_request_that_ended_as_unknown_goes_on_when_the_provider_answers(
     assert bank.told(work, "reconciled")[0]["provider_ref"] == "po_1"
 
 
-def test_a_refused_retry_fails(
-    bank: BankWorld, honest: HonestProvider, proxy: ProviderProxy
-) -> None:
-    """A8"""
-    proxy.plan = ["drop_before", Told(402, [], b"no money")]
-    work, _ = bank.advance(bank.resumed())
-    assert (work.session.status, honest.effects) == ("failed", [])
-    assert "no money" in work.state.execution_result[0].detail
-
-
 def test_a_provider_that_answers_nothing_is_asked_later_and_later(
     bank: BankWorld, proxy: ProviderProxy
 ) -> None:
@@ -135,65 +124,6 @@ def test_a_provider_that_answers_nothing_is_asked_later_and_later(
         assert due is not None
         waits.append(round((due - bank.clock.now).total_seconds()))
     assert waits == [2, 4, 8]
-
-
-def test_that_it_did_not_happen_is_not_believed_while_it_can_still_arrive(
-    stripe_bank: BankWorld, stripe: LocalStripe, stripe_proxy: ProviderProxy
-) -> None:
-    """X5, S9"""
-    stripe_proxy.plan = ["drop_before"]
-    work, _ = stripe_bank.advance(stripe_bank.resumed())
-    assert work.session.status == "unknown"
-    stripe_bank.clock.move(58)
-    assert not stripe_bank.look_up(work)
-    stripe_bank.clock.move(2)
-    assert stripe_bank.look_up(work)
-    work = stripe_bank.goes_on(work)
-    assert (work.session.status, len(stripe.payouts)) == ("completed", 1)
-
-
-def test_an_answer_that_takes_long_tells_of_when_it_was_asked_for(
-    stripe_bank: BankWorld, stripe: LocalStripe, stripe_proxy: ProviderProxy
-) -> None:
-    """X5, S9: what arrives while it is looked for is not in the answer."""
-    stripe_proxy.plan = ["drop_before"]
-    work, _ = stripe_bank.advance(stripe_bank.resumed())
-
-    def find_slowly(key: str) -> str | None:
-        found = stripe.find(key)
-        stripe_bank.clock.move(60)
-        return found
-
-    stripe_proxy.find = find_slowly
-    assert not stripe_bank.look_up(work)
-    assert stripe_bank.look_up(work)
-
-
-def test_a_late_arrival_at_a_provider_that_ignores_the_key_doubles_nothing(
-    stripe_bank: BankWorld, stripe: LocalStripe, stripe_proxy: ProviderProxy
-) -> None:
-    """X5, S9"""
-    stripe_proxy.plan = ["keep"]
-    work, _ = stripe_bank.advance(stripe_bank.resumed())
-    stripe_bank.clock.move(59)
-    assert not stripe_bank.look_up(work)
-    assert [told.status for told in stripe_proxy.deliver()] == [200]
-    stripe_bank.clock.move(60)
-    assert stripe_bank.look_up(work)
-    work = stripe_bank.goes_on(work)
-    assert work.session.status == "completed"
-    assert (len(stripe.payouts), len(stripe_proxy.writes)) == (1, 1)
-
-
-def test_a_late_arrival_at_a_provider_that_knows_the_key_doubles_nothing(
-    bank: BankWorld, honest: HonestProvider, proxy: ProviderProxy
-) -> None:
-    """X5, S9"""
-    proxy.plan = ["keep"]
-    work, _ = bank.advance(bank.resumed())
-    assert work.session.status == "completed"
-    assert [told.status for told in proxy.deliver()] == [201]
-    assert (len(proxy.writes), len(honest.effects)) == (2, 1)
 
 
 def test_an_unknown_outcome_that_nobody_can_tell_stays(
@@ -313,17 +243,3 @@ def test_who_comes_back_to_a_claim_of_ours_too_late_renews_it_first(
     work, _ = bank.advance(work)
     assert (work.session.status, len(honest.effects)) == ("completed", 1)
     assert bank.claim_of(work).token == claim.token
-
-
-def test_what_a_forgetful_provider_has_not_done_yet_is_not_final(
-    bank: BankWorld, honest: HonestProvider, proxy: ProviderProxy
-) -> None:
-    """X5: it may arrive, and the retry may come when its key is forgotten."""
-    bank.promises(keeps_keys_seconds=3600, settles_seconds=60)
-    work = lost(bank, proxy, "keep")
-    bank.clock.move(58)
-    assert not bank.look_up(work)
-    proxy.deliver()
-    bank.clock.move(5)
-    assert bank.look_up(work)
-    assert (bank.item(work).state, len(honest.effects)) == ("executed", 1)

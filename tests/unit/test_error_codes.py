@@ -6,12 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+from blocks.ledger.judging import AT_THE_DESK
 from policies.access import DenialCode
+from policies.guard import ReasonCode
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("policies", "blocks", "tasks", "flows", "channels")
 # These take a code as a plain argument.
 TAKERS = ("_refusal", "_schema")
+# What there is only once an item is approved.
+NOT_AT_THE_DESK = {
+    "not_approved",
+    "approval_expired",
+    "message_changed",
+    "message_lost",
+    "resource_reserved",
+}
 CODE = re.compile(r"[a-z]+(_[a-z]+)*")
 
 
@@ -34,6 +44,12 @@ def default_codes() -> Iterator[str]:
     yield from re.findall(r'^    code = "([a-z_]+)"', source, re.MULTILINE)
 
 
+def codes_of_the_guard() -> set[str]:
+    """What a verdict is refused with for a reason of the guard's."""
+    reasons = set(get_args(ReasonCode)) - NOT_AT_THE_DESK
+    return {AT_THE_DESK.get(reason, reason) for reason in reasons}
+
+
 def documented() -> set[str]:
     """Every code in a row of a table whose first column is called `code`."""
     text = (ROOT / "docs" / "reference.md").read_text("utf-8")
@@ -52,4 +68,5 @@ def test_the_reference_tells_every_code_that_is_raised_and_no_other() -> None:
     files = (path for room in ROOMS for path in ROOT.glob(f"{room}/**/*.py"))
     raised = {code for file in files for code in codes_in(file.read_text("utf-8"))}
 
-    assert raised | {*default_codes(), *get_args(DenialCode)} == documented()
+    classes = {*default_codes(), *get_args(DenialCode)}
+    assert raised | classes | codes_of_the_guard() == documented()

@@ -63,7 +63,8 @@ DIFFERENCES = (
     ),
     Difference("approver_not_permitted", {"approvers_permitted": False}, AGAIN),
     Difference("message_lost", {"message_lost": True}, AGAIN),
-    Difference("frozen", {"frozen": True}, STAYS),
+    Difference("message_changed", {"message_changed": True}, BLOCKED),
+    Difference("frozen", {"frozen": ("all is frozen by ada: why",)}, STAYS),
     Difference("resource_reserved", {"reserved_by": "op-another"}, STAYS),
 )
 ORDER = [rule.code for rule in RULES]
@@ -136,7 +137,8 @@ def test_the_gravest_difference_decides_what_follows(found: list[Difference]) ->
 
 
 def test_a_freeze_does_not_keep_an_expired_approval_alive() -> None:
-    answer = guard.check(SNAPSHOT, facts(SNAPSHOT, frozen=True, expires_at=NOW), NOW)
+    frozen = facts(SNAPSHOT, frozen=("all",), expires_at=NOW)
+    answer = guard.check(SNAPSHOT, frozen, NOW)
     assert isinstance(answer, ReapprovalRequired)
     assert answer.to == State.EXPIRED
 
