@@ -6,7 +6,7 @@ Refs and digests, names and times; contents stay in the artifact store.
 from typing import Any
 
 from blocks.artifacts import ArtifactStore
-from blocks.ledger import effects, items, sessions, verdicts, versions
+from blocks.ledger import audit, effects, items, sessions, verdicts, versions
 from blocks.ledger.database import Transaction
 from blocks.ledger.items import Item
 from blocks.ledger.versions import Version
@@ -21,16 +21,20 @@ class Row(Value):
     versions: tuple[Version, ...]
     verdicts: tuple[dict[str, Any], ...]
     executions: tuple[dict[str, Any], ...]
+    settled: tuple[audit.Event, ...]
+    """What was found out about an unknown outcome, and reversals: from the trail."""
 
 
 def read_rows(tx: Transaction, workflow: str) -> tuple[Row, ...]:
     """The rows of every item of a workflow."""
+    settled = [e for e in audit.events(tx, workflow) if e.event in _SETTLED]
     return tuple(
         Row(
             item=item,
             versions=versions.of_item(tx, item.id),
             verdicts=verdicts.of_item(tx, item.id),
             executions=effects.results_of(tx, item.id),
+            settled=tuple(e for e in settled if e.facts["item"] == item.id),
         )
         for item in items.of_workflow(tx, workflow)
     )
@@ -60,6 +64,10 @@ def _item(artifacts: ArtifactStore, row: Row) -> dict[str, Any]:
         "versions": [_version(artifacts, version) for version in row.versions],
         "verdicts": [_told(verdict, _VERDICT) for verdict in row.verdicts],
         "executions": [_told(execution, _EXECUTION) for execution in row.executions],
+        "settled": [
+            {"event": e.event, "at": e.at, **_known(e.facts, _SETTLED[e.event])}
+            for e in row.settled
+        ],
     }
 
 
@@ -73,6 +81,18 @@ _VERDICT = (
     "reason",
 )
 _EXECUTION = ("outcome", "version", "key", "provider_ref", "artifact", "detail")
+
+
+_WHO = ("actor", "role", "method", "channel", "reason")
+_SETTLED: dict[str, tuple[str, ...]] = {
+    "reconciled": ("outcome", "payload_version", *_WHO),
+    "rolled_back": ("rollback_reference", "payload_version", *_WHO),
+}
+
+
+def _known(facts: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
+    """These facts, None where there is none: a provider gives no reason."""
+    return {name: facts.get(name) for name in names}
 
 
 def _told(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

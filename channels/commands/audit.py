@@ -74,6 +74,20 @@ def _tell_path(path: dict[str, Any]) -> None:
                 f"  {done['outcome']} v{done['version']}",
                 details=[f"{done['provider_ref']} at {done['at']}"],
             )
+        for act in item["settled"]:
+            _tell_act(act)
+
+
+def _tell_act(act: dict[str, Any]) -> None:
+    """Who settled an outcome that was not known, or noted a reversal; when and why."""
+    what = f"settled as {act['outcome']}" if "outcome" in act else "reversed"
+    details = [f"{act['method']}, {act['at']}"]
+    reference = act.get("rollback_reference")
+    details += [f"by {reference}"] if reference else []
+    details += [f"reason: {act['reason']}"] if act["reason"] else []
+    output.entry(
+        f"  {what} v{act['payload_version']} by {act['actor']}", details=details
+    )
 
 
 def _made_of(version: dict[str, Any]) -> Iterator[str]:
