@@ -52,6 +52,7 @@ SUBCOMMANDS: tuple[tuple[str, str, str], ...] = (
     ("rolled-back", "control:rolled_back", "Record that an action was reversed."),
     ("freeze", "control:freeze", "Stop every effect in a scope."),
     ("unfreeze", "control:unfreeze", "Lift a freeze."),
+    ("freezes", "control:freezes", "What is frozen, by whom and why."),
     ("supervise", "supervise:supervise", "Look after what nobody waits for."),
     ("audit show", "audit:show", "A request's trail, by its id or a Message-ID."),
     ("audit verify", "audit:verify", "Check that no trail was altered."),

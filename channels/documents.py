@@ -6,6 +6,7 @@ gating part's, which stands in the intent as `policy_version`.
 
 from typing import Any
 
+from blocks.ledger.freezes import Freeze
 from blocks.ledger.items import Item
 from channels.service import Decided, Shown
 from policies.interaction import Interaction
@@ -29,14 +30,21 @@ def of_shown(shown: Shown) -> dict[str, Any]:
         "decision_state": shown.decision_state,
         "packet": shown.packet.model_dump(mode="json"),
         "verdicts": list(shown.verdicts),
+        "frozen": [freeze.model_dump(mode="json") for freeze in shown.frozen],
     }
 
 
 def of_queue(
-    items: tuple[Item, ...], asked: tuple[tuple[str, Interaction], ...]
+    items: tuple[Item, ...],
+    asked: tuple[tuple[str, Interaction], ...],
+    frozen: tuple[Freeze, ...],
 ) -> dict[str, Any]:
-    """What waits; a question is named by its workflow and its id together."""
+    """What waits; a question is named by its workflow and its id together.
+
+    `frozen` are the freezes that stand over one of the items.
+    """
     return {
+        "frozen": [freeze.model_dump(mode="json") for freeze in frozen],
         "items": [of_item(item) for item in items],
         "questions": [
             {"workflow": workflow, **question.model_dump(mode="json")}

@@ -5,7 +5,10 @@ from blocks.ledger.people import TokenProof
 from policies.access import Denied
 from policies.errors import Conflict, InvalidInput, NotFound, PlacetError, Refused
 
-_CONFLICTS = frozenset({"already_decided", "illegal_transition", "already_answered"})
+_CONFLICTS = frozenset(
+    {"already_decided", "illegal_transition", "already_answered"}
+    | {"idempotency_conflict", "request_closed"}
+)
 _INPUT = frozenset(
     {"reason_required", "invalid_reason", "invalid_edit", "invalid_answer"}
     | {"nothing_decided"}

@@ -12,6 +12,7 @@ from blocks.desk import HandedIn, NotTaken, Taken
 from blocks.domain import Loaded, domain_of
 from blocks.ledger import (
     audit,
+    freezes,
     items,
     people,
     questions,
@@ -20,6 +21,7 @@ from blocks.ledger import (
     verdicts,
     versions,
 )
+from blocks.ledger.freezes import Freeze
 from blocks.ledger.items import Item
 from blocks.ledger.people import Proof, Secrets
 from blocks.ledger.sessions import Session
@@ -53,12 +55,13 @@ class Decided(Value):
 
 
 class Shown(Value):
-    """An item as a reviewer may see it."""
+    """An item as a reviewer may see it; `frozen` are the freezes that stand over it."""
 
     item: Item
     decision_state: str
     packet: ReviewPacket
     verdicts: tuple[dict[str, Any], ...]
+    frozen: tuple[Freeze, ...]
 
 
 class Service:
@@ -79,6 +82,11 @@ class Service:
         with self.services.ledger.read() as tx:
             return questions.of_tenant(tx, None)
 
+    def freezes(self) -> tuple[Freeze, ...]:
+        """Every freeze that stands, the oldest first."""
+        with self.services.ledger.read() as tx:
+            return freezes.standing(tx)
+
     def show(self, item_id: str, version: int | None = None) -> Shown:
         """An item with its redacted packet, at its present or an earlier version."""
         services = self.services
@@ -88,6 +96,7 @@ class Service:
                 versions.load(tx, item_id, version)
             rows = packets.read_rows(tx, item.workflow, (item_id,))
             said = verdicts.of_item(tx, item_id)
+            standing = freezes.standing(tx)
         domain = domain_of(services.domains, rows.session.domain)
         chosen = {} if version is None else {item_id: version}
         return Shown(
@@ -95,6 +104,7 @@ class Service:
             decision_state=lifecycle.decision_state(item.state),
             packet=packets.build(services.artifacts, domain, rows, chosen),
             verdicts=said,
+            frozen=over_items(standing, (item,)),
         )
 
     def decide(

@@ -7,11 +7,13 @@ if the run dies before, Prefect alone knows of it.
 from typing import Any
 
 from blocks import prefect_runs
-from blocks.ledger import audit, items, questions, sessions
+from blocks.ledger import audit, freezes, items, questions, sessions
+from blocks.ledger.freezes import Freeze
 from blocks.ledger.items import Item
 from blocks.ledger.rounds import PauseRow, last_pause
 from blocks.ledger.sessions import Session
 from blocks.prefect_runs import FlowRun
+from channels.frozen import over_request
 from channels.local_run import use_running_server
 from policies import lifecycle
 from policies.errors import NotFound, PlacetError
@@ -31,6 +33,7 @@ class _Rows(Value):
     items: tuple[Item, ...]
     questions: tuple[Interaction, ...]
     pause: PauseRow | None
+    freezes: tuple[Freeze, ...]
     live: bool
     """Whether a process holds the request's lease."""
 
@@ -56,6 +59,7 @@ def status(services: Services, workflow: str) -> dict[str, Any]:
         "process": session.lease_owner if live else None,
         "pause": rows.pause.kind if rows.pause and session.pending else None,
         "completed_steps": list(rows.state.completed_steps),
+        "frozen": [f.model_dump(mode="json") for f in _frozen(rows)],
         "items": [_item_line(item) for item in rows.items],
         "questions": [q.model_dump(mode="json") for q in rows.questions],
         "executions": [e.model_dump(mode="json") for e in rows.state.execution_result],
@@ -98,8 +102,15 @@ def _read(services: Services, workflow: str) -> _Rows:
             items=items.of_workflow(tx, workflow),
             questions=questions.pending(tx, workflow),
             pause=last_pause(tx, workflow),
+            freezes=freezes.standing(tx),
             live=until is not None and until > tx.now,
         )
+
+
+def _frozen(rows: _Rows) -> tuple[Freeze, ...]:
+    if not rows.session.is_open:
+        return ()
+    return over_request(rows.freezes, rows.session.tenant, rows.items)
 
 
 def _find(services: Services, workflow: str, unknown: NotFound) -> FlowRun:
@@ -130,6 +141,7 @@ def _before_it_began(workflow: str, run: FlowRun) -> dict[str, Any]:
         "process": None,
         "pause": None,
         "completed_steps": [],
+        "frozen": [],
         "items": [],
         "questions": [],
         "executions": [],

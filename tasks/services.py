@@ -70,7 +70,7 @@ class Services:
     @cached_property
     def control(self) -> Control:
         """Where outcomes are settled, reversals noted and effects frozen."""
-        return Control(self.ledger, self.artifacts, self.vault)
+        return Control(self.ledger, self.artifacts, self.vault, self.domains)
 
     @cached_property
     def mail(self) -> MailSettings:

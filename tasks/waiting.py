@@ -154,7 +154,7 @@ def _show_next(
 # Nobody's code was used.
 _NO_PROOF = frozenset({"wrong_proof", "locked_out", "revoked"})
 # The facts have moved under the reviewer: the item needs a new version.
-_MOVED = frozenset({"intent_mismatch", "evidence_mismatch"})
+_MOVED = frozenset({"intent_mismatch", "evidence_mismatch", "validation_changed"})
 
 
 def take_stored_answer(

@@ -287,8 +287,10 @@ class ItemModel:
             return "stale_version"
         if word == "approve" and by in self._standing():
             return "already_decided"
-        moved = self.address != self.around.address or self.around.frozen
-        return "intent_mismatch" if moved and word in ("approve", "edit") else None
+        if word not in ("approve", "edit"):
+            return None
+        moved = self.address != self.around.address
+        return "frozen" if self.around.frozen else "intent_mismatch" if moved else None
 
     def _approve(self, by: str) -> None:
         self.approvals = {**self._standing(), by: self.around.now + TERM}

@@ -3,6 +3,7 @@
 Asked in the transaction that would record it, before anything is written.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from blocks.domain import Domain
@@ -12,13 +13,25 @@ from blocks.ledger.facts import Standing, Stored
 from blocks.ledger.items import Item
 from blocks.ledger.sessions import Session
 from blocks.ledger.verdicts import Acting, Judged, Refusal
-from policies import access, canonical, lifecycle
-from policies.guard import Executable, Reason
+from policies import access, canonical, guard, lifecycle
+from policies import reason as reasons
+from policies.guard import Executable, Reason, ReasonCode
 from policies.lifecycle import Event, State
 from policies.plan import ItemVerdict
-from policies.visible import is_storable
 
-MAX_REASON = 4_000
+AT_THE_DESK: Mapping[ReasonCode, str] = {
+    "evidence_changed": "evidence_mismatch",
+    "payload_version_mismatch": "stale_version",
+    # One word of the contract for every part of the effective intent.
+    "intent_mismatch": "intent_mismatch",
+    "resource_version_changed": "intent_mismatch",
+    "schema_version_changed": "intent_mismatch",
+    "policy_version_changed": "intent_mismatch",
+    "key_conflict": "idempotency_conflict",
+    "key_expired": "operation_expired",
+    "cancelled": "request_closed",
+}
+"""What the contract calls a reason of the guard; any other keeps its own name."""
 
 
 def judge(
@@ -110,14 +123,9 @@ def _is_what_was_seen(
 
 
 def _is_complete(item: Item, verdict: ItemVerdict) -> Refusal | None:
-    if len(verdict.reason) > MAX_REASON:
-        return _refusal(
-            item, "invalid_reason", f"the reason is longer than {MAX_REASON} characters"
-        )
-    if not is_storable(verdict.reason):
-        return _refusal(
-            item, "invalid_reason", "the reason holds what is no text: NUL, or the like"
-        )
+    problem = reasons.problem_of(verdict.reason)
+    if problem is not None:
+        return _refusal(item, "invalid_reason", f"the reason {problem}")
     if verdict.verdict in ("reject", "withdraw") and not verdict.reason.strip():
         return _refusal(item, "reason_required", f"to {verdict.verdict} needs a reason")
     if verdict.verdict != "edit" and verdict.edit:
@@ -156,20 +164,17 @@ def _still_true(
     )
     if isinstance(answer, Executable):
         return None
-    reasons = [r for r in answer.reasons if r.code != "not_approved"]
-    if not reasons:
+    found = [r for r in answer.reasons if r.code != "not_approved"]
+    if not found:
         return None
-    words = "; ".join(f"{r.code}: {r.detail}" for r in reasons)
-    return _refusal(item, _contract_code(reasons), words)
+    words = "; ".join(f"{r.code}: {r.detail}" for r in found)
+    return _refusal(item, _contract_code(found), words)
 
 
-def _contract_code(reasons: list[Reason]) -> str:
-    codes = {reason.code for reason in reasons}
-    if codes <= {"evidence_changed"}:
-        return "evidence_mismatch"
-    if codes & {"payload_version_mismatch"}:
-        return "stale_version"
-    return "intent_mismatch"
+def _contract_code(found: list[Reason]) -> str:
+    """The gravest reason's: it decides what would follow, and so what is told."""
+    gravest = guard.gravest(found).code
+    return AT_THE_DESK.get(gravest, gravest)
 
 
 def _refusal(item: Item, code: str, message: str) -> Refusal:

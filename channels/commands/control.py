@@ -1,4 +1,4 @@
-"""`placet resolve`, `rolled-back`, `freeze` and `unfreeze`."""
+"""`placet resolve`, `rolled-back`, `freeze`, `unfreeze` and `freezes`."""
 
 from typing import Annotated, Literal
 
@@ -9,16 +9,31 @@ from blocks.ledger.freezes import Scope
 from channels import output
 from channels.commands.common import As, JsonFlag, service, token
 from channels.service import TERMINAL, Service
+from policies.reason import MAX_REASON, MAX_REFERENCE
 
-Why = Annotated[str, Parameter(name="--reason", help="Why; it is recorded.")]
+Why = Annotated[
+    str,
+    Parameter(
+        name="--reason",
+        help=f"Why, in at most {MAX_REASON} characters; it is recorded.",
+    ),
+]
 Item = Annotated[
     str | None, Parameter(name="--item", help="Which item, where several qualify.")
 ]
 Tenant = Annotated[
-    str | None, Parameter(name="--tenant", help="Only this tenant; none is every one.")
+    str | None,
+    Parameter(
+        name="--tenant",
+        help="Only this tenant: main, or one that has a reviewer or a request. "
+        "Without it every tenant.",
+    ),
 ]
 Tool = Annotated[
-    str | None, Parameter(name="--tool", help="Only this tool; none is every one.")
+    str | None,
+    Parameter(
+        name="--tool", help="Only this tool of a registered domain; without it all."
+    ),
 ]
 
 
@@ -47,7 +62,8 @@ def resolve(
     if json:
         output.document({"workflow_id": workflow, "item": settled, "run": run})
         return
-    word = "executed" if outcome == "happened" else "to be tried again"
+    not_done = "cancelled" if run.state == "cancelled" else "to be tried again"
+    word = "executed" if outcome == "happened" else not_done
     output.say(f"{settled} is {word}, by {reviewer}.")
     output.say(run.detail)
 
@@ -55,7 +71,13 @@ def resolve(
 def rolled_back(
     workflow: str,
     *,
-    by: Annotated[str, Parameter(help="The operation that reversed it.")],
+    by: Annotated[
+        str,
+        Parameter(
+            help=f"The operation that reversed it, at most {MAX_REFERENCE} characters; "
+            "another one is a second reversal."
+        ),
+    ],
     reviewer: As,
     reason: Why,
     item: Item = None,
@@ -84,7 +106,12 @@ def freeze(
     tool: Tool = None,
     json: JsonFlag = False,
 ) -> None:
-    """Stop every effect in a scope at once, until it is lifted."""
+    """Stop every effect in a scope at once, until it is lifted.
+
+    A reviewer, owner or manager may do so for their own tenant, and an admin for any;
+    for every tenant at once it takes an admin or a manager. `placet freezes` lists
+    what is frozen.
+    """
     _set(service(), tenant, tool, _by(reviewer, reason), True, json)
 
 
@@ -96,8 +123,25 @@ def unfreeze(
     tool: Tool = None,
     json: JsonFlag = False,
 ) -> None:
-    """Lift a freeze: what waited goes on, if its approval still stands."""
+    """Lift a freeze: what waited goes on, if its approval still stands.
+
+    It lifts the freeze of exactly this scope. An owner or manager may do so for their
+    own tenant, and an admin for any; for every tenant at once it takes an admin or a
+    manager.
+    """
     _set(service(), tenant, tool, _by(reviewer, reason), False, json)
+
+
+def freezes(*, json: JsonFlag = False) -> None:
+    """Every freeze that stands: of what, since when, by whom and why."""
+    found = service().freezes()
+    if json:
+        output.document({"freezes": found})
+        return
+    if not found:
+        output.say("Nothing is frozen.")
+    for freeze in found:
+        output.say(f"{freeze.told}.")
 
 
 def _set(
@@ -113,9 +157,7 @@ def _set(
     if json:
         output.document({"frozen": frozen, "tenant": tenant, "tool": tool})
         return
-    whose = "every tenant" if tenant is None else f"tenant {tenant}"
-    what = "every effect" if tool is None else tool
-    output.say(f"{what} of {whose} is {'frozen' if frozen else 'no longer frozen'}.")
+    output.say(f"{scope.in_words} is {'frozen' if frozen else 'no longer frozen'}.")
 
 
 def _by(reviewer: str, reason: str) -> By:

@@ -8,9 +8,11 @@ from typing import Annotated, Literal, TypeAlias
 from cyclopts import Parameter, validators
 from pydantic import ValidationError
 
+from blocks.ledger.freezes import Freeze
 from blocks.ledger.items import Item
 from channels import documents, output
 from channels.commands.common import As, JsonFlag, read_json_file, service, token
+from channels.frozen import over_items
 from channels.packet_view import print_packet
 from channels.service import TERMINAL, Decided, Shown
 from policies import canonical, lifecycle
@@ -53,13 +55,15 @@ def queue(
     found = serving.queue(state, risk)
     # A question has neither state nor risk.
     asked = serving.questions() if state is None and risk is None else ()
+    standing = serving.freezes()
     if json:
-        output.document(documents.of_queue(found, asked))
+        over = over_items(standing, found)
+        output.document(documents.of_queue(found, asked, over))
         return
     if not found and not asked:
         output.say("Nothing waits." if state is None else f"No item is {state}.")
     for item in found:
-        _tell_item(item)
+        _tell_item(item, over_items(standing, (item,)))
     for workflow, question in asked:
         _tell_question(workflow, question)
 
@@ -83,10 +87,11 @@ def show(item: str, *, version: Number | None = None, json: JsonFlag = False) ->
         output.say(line)
 
 
-def _tell_item(item: Item) -> None:
+def _tell_item(item: Item, frozen: tuple[Freeze, ...]) -> None:
     told = [item.summary, f"Decide by {_minute(item.deadline)}."]
     if item.state not in lifecycle.OPEN:
         told = [item.summary]
+    told += [f"{freeze.told}." for freeze in frozen]
     risk = f"{item.risk_level} risk"
     output.entry(
         "approval", item.id, risk, f"v{item.version}", item.state, details=told
@@ -111,6 +116,8 @@ def _standing(shown: Shown) -> Iterator[str]:
     """Where an item is, what was said of it, and how it is decided."""
     item, now = shown.item, shown.packet.items[0]
     yield f"State: {item.state}."
+    for freeze in shown.frozen:
+        yield f"{freeze.told}."
     if item.state in lifecycle.OPEN:
         yield (
             f"To decide: placet decide {item.id} approve --as YOU "

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from blocks import prefect_runs
 from blocks.ledger import sessions
+from blocks.ledger.freezes import Freeze
 from blocks.prefect_runs import FlowRun
 from blocks.settings import load_settings
 from channels import output
@@ -78,6 +79,8 @@ def status(workflow: str, *, json: JsonFlag = False) -> None:
         output.say(f"Worked on by {found['process']}, flow run {found['flow_run_id']}.")
     elif found["status"] in OPEN_STATUS:
         _tell_unattended(found)
+    for freeze in found["frozen"]:
+        output.say(f"{Freeze.model_validate(freeze).told}.")
     for item in found["items"]:
         words = (item["state"], f"v{item['version']}", f"{item['risk']} risk")
         output.entry("approval", item["item"], *words, details=[item["action_type"]])

@@ -104,6 +104,7 @@ RUN: dict[str, Callable[[Shell], list[str]]] = {
     ],
     "freeze": lambda shell: [*FREEZE, "--as", "ada"],
     "unfreeze": lift,
+    "freezes": lambda shell: ["freezes"],
     "queue": lambda shell: ["queue"],
     "show": of_item("show"),
     "decide": approve,

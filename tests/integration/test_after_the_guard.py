@@ -18,9 +18,15 @@ from tests.world import SEND, World
 ASKED_AGAIN = [code for code, change in CHANGES.items() if change.to == AGAIN]
 NOT_AGAIN = [code for code, change in CHANGES.items() if change.to in (BLOCKED, STAYS)]
 AT_THE_VERDICT = {
-    "permission_missing": "intent_mismatch",
-    "payload_hash_mismatch": "intent_mismatch",
-    "validation_changed": "intent_mismatch",
+    "permission_missing": "permission_missing",
+    "payload_ref_mismatch": "payload_ref_mismatch",
+    "payload_hash_mismatch": "payload_hash_mismatch",
+    "key_conflict": "idempotency_conflict",
+    "key_expired": "operation_expired",
+    "approval_spent": "approval_spent",
+    "cancelled": "request_closed",
+    "frozen": "frozen",
+    "validation_changed": "validation_changed",
     "evidence_changed": "evidence_mismatch",
     "intent_mismatch": "intent_mismatch",
     "resource_version_changed": "intent_mismatch",
