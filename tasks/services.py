@@ -10,7 +10,8 @@ from blocks.desk import Desk
 from blocks.gate import Gate
 from blocks.http_settings import HttpSettings
 from blocks.ledger import proposals
-from blocks.ledger.database import Clock, Ledger, open_ledger, utc_now
+from blocks.ledger.clock import Clock
+from blocks.ledger.database import Ledger, open_ledger
 from blocks.mail_settings import MailSettings
 from blocks.model_settings import WorkflowModelSettings
 from blocks.settings import Settings, load_settings
@@ -30,17 +31,22 @@ class Services:
     given to a task, and there is nothing for it to find in here.
     """
 
-    def __init__(self, settings: Settings, clock: Clock = utc_now) -> None:
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self.settings = settings
-        self.clock = clock
+        self._given_clock = clock
         self.domains = DOMAINS
 
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger, its schema checked against this code."""
-        ledger = open_ledger(self._places[0], self.clock)
+        ledger = open_ledger(self._places[0], self._given_clock)
         ledger.check_schema()
         return ledger
+
+    @cached_property
+    def clock(self) -> Clock:
+        """What time it is: the one that was given, or by the ledger's clock."""
+        return self._given_clock or self.ledger.clock
 
     @cached_property
     def artifacts(self) -> ArtifactStore:
@@ -127,9 +133,9 @@ class Services:
         return url, block.artifacts, block.environment
 
 
-def load_services(clock: Clock = utc_now) -> Services:
+def load_services() -> Services:
     """The services of this process, from its environment."""
-    return Services(load_settings(), clock)
+    return Services(load_settings())
 
 
 def load_block(kind: str, name: str) -> Any:

@@ -6,9 +6,8 @@ begin with BEGIN IMMEDIATE, so that two writers never both read before one write
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,9 +36,9 @@ from sqlalchemy.orm import DeclarativeBase
 
 from blocks import private
 from blocks.ledger import audit
+from blocks.ledger.clock import Clock, ServerClock, utc_now
 from policies.errors import Misconfigured, Unavailable
 
-Clock = Callable[[], datetime]
 # What this code reads and writes; a test holds it equal to the migrations' heads.
 HEADS = frozenset({"ledger_0003", "support_email_0001"})
 _BUSY_SECONDS = 30
@@ -51,11 +50,6 @@ _BECAME = {
     "write commit": "Whether it was recorded cannot be told: look again before you "
     "repeat it.",
 }
-
-
-def utc_now() -> datetime:
-    """The present moment; tests give a ledger another clock."""
-    return datetime.now(UTC)
 
 
 class Transaction:
@@ -114,11 +108,14 @@ class Transaction:
 
 
 class Ledger:
-    """The ledger's database; one object per process, shared by its threads."""
+    """The ledger's database; one object per process, shared by its threads.
 
-    def __init__(self, engine: Engine, clock: Clock = utc_now) -> None:
+    Without a `clock` its time is the database server's, where there is one.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
         self.engine = engine
-        self.clock = clock
+        self.clock = clock or _clock_of(engine)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
@@ -141,6 +138,8 @@ class Ledger:
                 connection = connection.execution_options(placet_mode=mode)
                 with connection.begin():
                     stage = mode
+                    if isinstance(self.clock, ServerClock):
+                        self.clock.look(connection)
                     yield Transaction(connection, self.clock)
                     stage = f"{mode} commit"
         except DatabaseError as error:
@@ -184,7 +183,11 @@ class Ledger:
         return not Path(str(url.database)).exists()
 
 
-def open_ledger(url: str, clock: Clock = utc_now) -> Ledger:
+def _clock_of(engine: Engine) -> Clock:
+    return ServerClock() if engine.dialect.name == "postgresql" else utc_now
+
+
+def open_ledger(url: str, clock: Clock | None = None) -> Ledger:
     """Connect to the database at `url` (SQLite or PostgreSQL through psycopg 3)."""
     return Ledger(make_engine(url), clock)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyotp
 
 from blocks.ledger import people
-from blocks.ledger.database import utc_now
+from blocks.ledger.clock import utc_now
 from policies.visible import GOES_ON
 from tests.acceptance.eventually import eventually
 from tests.acceptance.installation import Person

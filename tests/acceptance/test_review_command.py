@@ -14,7 +14,7 @@ import pytest
 
 from blocks import packets
 from blocks.ledger import questions
-from blocks.ledger.database import utc_now
+from blocks.ledger.clock import utc_now
 from policies.lifecycle import State
 from policies.visible import has_invisible
 from tasks.work import Work
