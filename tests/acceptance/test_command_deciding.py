@@ -93,7 +93,9 @@ def test_an_item_is_shown_as_it_is_and_as_it_was(shell: Shell) -> None:
     assert "Another text." not in before and "Dear Grace Hopper" in before
 
 
-def test_an_approval_is_recorded_and_says_that_nobody_was_woken(shell: Shell) -> None:
+def test_c14_an_approval_is_recorded_and_says_that_nobody_was_woken(
+    shell: Shell,
+) -> None:
     """W4: `placet decide approve`; the snapshot may be given by its beginning."""
     work = shell.world.asked()
     item = shell.world.item(work)

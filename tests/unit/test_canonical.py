@@ -284,7 +284,7 @@ def test_a_default_left_out_is_a_default_written_out() -> None:
 
 @unhurried
 @given(st.text(), st.dictionaries(st.text("xyz", min_size=1), texts))
-def test_extra_fields_are_part_of_the_payload(
+def test_a17_extra_fields_are_part_of_the_payload(
     order: str, extra: dict[str, str]
 ) -> None:
     payload = canonicalise(Refund.model_validate({**extra, "order": order}))

@@ -67,7 +67,7 @@ def test_line_ends_make_no_other_payload() -> None:
 
 
 @pytest.mark.parametrize("name", list(Mail.model_fields))
-def test_every_field_of_a_mail_is_in_its_bytes(name: str) -> None:
+def test_a17_every_field_of_a_mail_is_in_its_bytes(name: str) -> None:
     """A1: the payload's hash covers every field of the tool's input."""
     other = "eve@example.com" if name in ("sender", "recipient") else "another"
     assert canonicalise(mail(**{name: other})) != canonicalise(mail())
