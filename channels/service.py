@@ -55,9 +55,13 @@ class Decided(Value):
 
 
 class Shown(Value):
-    """An item as a reviewer may see it; `frozen` are the freezes that stand over it."""
+    """An item as a reviewer may see it; `frozen` are the freezes that stand over it.
+
+    `overdue` says that its time to be decided is over, whoever has noticed it.
+    """
 
     item: Item
+    overdue: bool
     decision_state: str
     packet: ReviewPacket
     verdicts: tuple[dict[str, Any], ...]
@@ -73,7 +77,7 @@ class Service:
     def queue(
         self, state: str | None = None, risk: RiskLevel | None = None
     ) -> tuple[Item, ...]:
-        """Open items, or those in one state, in priority order."""
+        """What can be decided, or items in one state, in priority order."""
         with self.services.ledger.read() as tx:
             return items.in_order(tx, state, risk)
 
@@ -97,10 +101,12 @@ class Service:
             rows = packets.read_rows(tx, item.workflow, (item_id,))
             said = verdicts.of_item(tx, item_id)
             standing = freezes.standing(tx)
+            overdue = item.state in lifecycle.OPEN and item.deadline <= tx.now
         domain = domain_of(services.domains, rows.session.domain)
         chosen = {} if version is None else {item_id: version}
         return Shown(
             item=item,
+            overdue=overdue,
             decision_state=lifecycle.decision_state(item.state),
             packet=packets.build(services.artifacts, domain, rows, chosen),
             verdicts=said,

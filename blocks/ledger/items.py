@@ -187,8 +187,8 @@ def lock_open(tx: Transaction, workflow: str) -> list[tuple[str, int]]:
 
 
 def in_order(tx: Transaction, state: str | None, risk: str | None) -> tuple[Item, ...]:
-    """Open items, or those in one state, by risk, deadline and action type."""
-    wanted = ItemTable.state.in_(lifecycle.OPEN)
+    """What can be decided, or items in one state, by risk, deadline and action type."""
+    wanted = ItemTable.state.in_(lifecycle.OPEN) & (ItemTable.deadline > tx.now)
     query = select(ItemTable).where(
         wanted if state is None else ItemTable.state == state
     )

@@ -118,7 +118,9 @@ def _standing(shown: Shown) -> Iterator[str]:
     yield f"State: {item.state}."
     for freeze in shown.frozen:
         yield f"{freeze.told}."
-    if item.state in lifecycle.OPEN:
+    if shown.overdue:
+        yield "Its time to be decided is over."
+    elif item.state in lifecycle.OPEN:
         yield (
             f"To decide: placet decide {item.id} approve --as YOU "
             f"--version {now.payload.version} "
