@@ -121,12 +121,12 @@ def wake(flow_run_id: str, *, live: bool) -> Woken:
     """
     try:
         with connect() as client:
-            state = client.read_flow_run(UUID(flow_run_id)).state
-            name = state.name if state else "gone"
-            if state is not None and state.is_paused():
-                name = _unpause(client, flow_run_id, state)
-            word = _what_became(state, live)
+            was = now = client.read_flow_run(UUID(flow_run_id)).state
+            if was is not None and was.is_paused():
+                now = _unpause(client, flow_run_id, was)
+            word = _what_became(was, now, live)
             told = "no process works on it any more; " if word == "dead" else ""
+            name = now.name if now else "gone"
             return Woken(state=word, detail=f"{told}the run is {name}")
     except PlacetError as error:
         return Woken(state="unreachable", detail=error.message)
@@ -176,13 +176,15 @@ def _in_one_line(message: str) -> str:
     return " ".join(lines)
 
 
-def _what_became(state: Any, live: bool) -> WokenState:
-    if state is None or state.is_final():
+def _what_became(was: Any, now: Any, live: bool) -> WokenState:
+    """By the state before and the one that is there after it, whatever was answered."""
+    if now is None or now.is_final():
         return "dead"
+    left = was.is_paused() and not now.is_paused()
     # A worker makes these a process; any other state needs one that is there.
-    if not (live or _waits_for_worker(state) or _suspended(state)):
+    if not (live or _waits_for_worker(now) or (left and _suspended(was))):
         return "dead"
-    return "woken" if state.is_paused() else "not waiting"
+    return "woken" if left else "not waiting"
 
 
 def _waits_for_worker(state: Any) -> bool:
@@ -193,14 +195,14 @@ def _suspended(state: Any) -> bool:
     return bool(state.is_paused() and state.name == "Suspended")
 
 
-def _unpause(client: Any, flow_run_id: str, state: Any) -> str:
-    """The name of the state after it."""
+def _unpause(client: Any, flow_run_id: str, state: Any) -> Any:
+    """The state after it, which Prefect may have refused to change."""
     from prefect.states import Running, Scheduled
 
     suspended = _suspended(state)
     wanted: Any = Scheduled(name="Resuming") if suspended else Running()
     client.set_flow_run_state(UUID(flow_run_id), wanted, force=not suspended)
-    return _state_name(client, flow_run_id)
+    return client.read_flow_run(UUID(flow_run_id)).state
 
 
 def put_back(workflow: str, flow_run_id: str) -> str:
