@@ -55,10 +55,11 @@ lock: .venv/.build ## Write the lock files anew (UPGRADE=1 takes the newest vers
 	$(COMPILE) -c requirements.lock -c requirements-build.lock \
 		pyproject.toml --extra models --group dev -o requirements-dev.lock
 
-docs: .venv/.dev ## Write docs/states.md and docs/promises.md anew
+docs: .venv/.dev ## Write the pages anew that are made from code and tests
 	$(BIN)/python -c 'from pathlib import Path; from policies import lifecycle; \
 		Path("docs/states.md").write_text(lifecycle.as_markdown(), encoding="utf-8")'
 	@$(BIN)/python -m tests.promises
+	@$(BIN)/python -m tests.field_failures
 
 clean: ## Remove .venv, caches and builds; the data in .placet stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \

@@ -7,6 +7,7 @@ A test names the rows it shows at the start of its docstring ("L3: …", "A1, A6
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -67,6 +68,7 @@ PROMISES: dict[str, str] = {
 }
 
 
+@cache
 def shown() -> dict[str, list[str]]:
     """The tests that name each row, by the row's id."""
     found: dict[str, list[str]] = {row: [] for row in PROMISES}

@@ -112,7 +112,9 @@ def test_b15_a_cancel_and_an_approval_at_once_leave_one_truth(world: World) -> N
         if number:
             return world.hand_in(work, said)
         with world.ledger.write() as tx:
-            return cancelling.cancel(tx, work.workflow, "system", "the run was cancelled")
+            return cancelling.cancel(
+                tx, work.workflow, "system", "the run was cancelled"
+            )
 
     for number in range(RACES):
         work = world.asked(f"request-{number}")
