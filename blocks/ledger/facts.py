@@ -46,7 +46,7 @@ _BOUND = union_all(
 )
 _KEPT = (
     select(OutboxRow.id)
-    .join(ExecutionClaim, ExecutionClaim.id == OutboxRow.claim)
+    .join(ExecutionClaim, OutboxRow.id == literal("effect-").concat(ExecutionClaim.id))
     .where(
         ExecutionClaim.scope == bindparam("scope"),
         ExecutionClaim.key == bindparam("key"),

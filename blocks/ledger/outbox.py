@@ -19,10 +19,10 @@ from policies.value import Json, Value
 RowState: TypeAlias = Literal["pending", "sent", "done", "dropped"]
 
 _INSERT = insert(OutboxRow)
-_OF_CLAIM = select(OutboxRow).where(OutboxRow.claim == bindparam("claim"))
+_OF_CLAIM = select(OutboxRow).where(OutboxRow.id == bindparam("row"))
 _MARK = (
     update(OutboxRow)
-    .where(OutboxRow.claim == bindparam("of"))
+    .where(OutboxRow.id == bindparam("of"))
     .values(state=bindparam("to_state"), done_at=bindparam("at"))
 )
 _OPEN_WAKES = (
@@ -40,7 +40,7 @@ _CONSUMED = (
     )
     .values(state="done", done_at=bindparam("at"))
 )
-_FORGET = delete(OutboxRow).where(OutboxRow.claim == bindparam("of"))
+_FORGET = delete(OutboxRow).where(OutboxRow.id == bindparam("of"))
 
 
 class Outgoing(Value):
@@ -66,7 +66,7 @@ def promise(tx: Transaction, workflow: str, claim: str, what: Outgoing) -> None:
     tx.run(
         _INSERT,
         {
-            "id": f"effect-{claim}",
+            "id": _row_of(claim),
             "kind": "effect",
             "workflow": workflow,
             "claim": claim,
@@ -115,7 +115,7 @@ def of_claim(tx: Transaction, claim: str) -> Entry:
 
 def find(tx: Transaction, claim: str) -> Entry | None:
     """The message of a claim, if it has one."""
-    row = tx.one(_OF_CLAIM, {"claim": claim})
+    row = tx.one(_OF_CLAIM, {"row": _row_of(claim)})
     if row is None:
         return None
     values = row._asdict()
@@ -128,7 +128,7 @@ def mark(tx: Transaction, claim: str, state: RowState) -> None:
     An internal effect has no message, and nothing is noted.
     """
     over = tx.now if state in ("done", "dropped") else None
-    tx.run(_MARK, {"of": claim, "to_state": state, "at": over})
+    tx.run(_MARK, {"of": _row_of(claim), "to_state": state, "at": over})
 
 
 def open_wakes(tx: Transaction, most: int) -> tuple[tuple[str, datetime], ...]:
@@ -144,4 +144,8 @@ def note_consumed(tx: Transaction, workflow: str) -> None:
 
 def forget(tx: Transaction, claim: str) -> None:
     """Remove the message row of a claim that is buried; its bytes stay."""
-    tx.run(_FORGET, {"of": claim})
+    tx.run(_FORGET, {"of": _row_of(claim)})
+
+
+def _row_of(claim: str) -> str:
+    return f"effect-{claim}"
