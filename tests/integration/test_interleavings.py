@@ -251,7 +251,7 @@ def test_a_take_over_at_any_moment_of_an_effect_never_makes_it_twice(
         pytest.skip("a minute on this database: part of make races")
     number = stage.explore(stage.origin.resumed(), executes, takes_over)
     record_property("orders", number)
-    assert number == 100
+    assert number == 92
     assert set(stage.ends) == {"executed", "execution_unknown"}
 
 
