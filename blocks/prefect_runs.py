@@ -19,13 +19,16 @@ _FLOW = DEPLOYMENT.partition("/")[0]
 _PAGE, _PAGES = 200, 10
 
 
-WokenState: TypeAlias = Literal["woken", "not waiting", "dead", "unreachable"]
+WokenState: TypeAlias = Literal[
+    "woken", "not waiting", "dead", "unreachable", "cancelled"
+]
 
 
 class Woken(Value):
     """What became of waking a run: it never decides whether a verdict counts.
 
-    `dead` means that no process works on the request, and none will by itself.
+    `dead` means that no process works on the request, and none will by itself;
+    `cancelled`, that nothing more will be done for it.
     """
 
     state: WokenState
@@ -228,7 +231,8 @@ def called_off(workflow: str) -> Conflict:
     return Conflict(
         f"The run of {workflow} was cancelled in Prefect: it is not gone on with.",
         code="run_cancelled",
-        hint="Submit it anew, under a new request id.",
+        hint="Submit it anew, under a new request id. `placet supervise --once` ends "
+        "this one.",
     )
 
 

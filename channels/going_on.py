@@ -10,6 +10,7 @@ from blocks.ledger.sessions import Session
 from blocks.prefect_runs import FlowRun, Woken
 from channels.local_run import use_running_server
 from policies.errors import PlacetError
+from tasks import cancelling
 from tasks.services import Services
 
 
@@ -27,7 +28,10 @@ def as_its_run_allows(services: Services, session: Session) -> Session:
 
 
 def go_on(services: Services, workflow: str) -> Woken:
-    """Have a request whose run had ended run again, where a worker can."""
+    """Have a request whose run had ended run again, where a worker can.
+
+    One whose run was cancelled ends here, with what happened by then.
+    """
     with services.ledger.read() as tx:
         session = sessions.load(tx, workflow)
     by_hand = f"go on with: placet resume {workflow}"
@@ -39,8 +43,17 @@ def go_on(services: Services, workflow: str) -> Woken:
             return Woken(state="dead", detail=by_hand)
         state = prefect_runs.put_back(workflow, session.flow_run_id)
     except PlacetError as error:
+        if error.code == "run_cancelled":
+            return _give_up(services, workflow)
         return Woken(state="unreachable", detail=f"{error.message} Then {by_hand}")
     return Woken(state="woken", detail=f"the run is {state}")
+
+
+def _give_up(services: Services, workflow: str) -> Woken:
+    """Its run was cancelled: what is not done by now is not done any more."""
+    ended = cancelling.cancel_unattended(services, workflow, "system")
+    then = f"the request ended as {ended}" if ended else "the supervisor ends it"
+    return Woken(state="cancelled", detail=f"{cancelling.WHY} in Prefect: {then}")
 
 
 def _run_of(services: Services, session: Session) -> FlowRun | None:

@@ -5,6 +5,7 @@ anybody, and goes on where the ledger says.
 """
 
 from typing import Any
+from uuid import UUID
 
 import anyio
 from prefect import flow
@@ -14,6 +15,7 @@ from prefect.exceptions import Abort
 from prefect.states import Completed, Failed
 
 from blocks.ledger.sessions import Session
+from flows.cancelled import RunCancelled, stop_if_cancelled
 from flows.wait import FlowRun, wait_for, wait_until_changed
 from policies.decision import (
     Ask,
@@ -25,7 +27,8 @@ from policies.decision import (
     Wait,
 )
 from policies.errors import PlacetError, Superseded
-from tasks import deciding, opening, steps
+from tasks import cancelling, deciding, opening, steps
+from tasks import work as working
 from tasks.services import Services, load_services
 from tasks.work import Work
 
@@ -69,7 +72,10 @@ async def _work(services: Services, session: Session, run: FlowRun) -> State[Any
         )
     try:
         with opening.keep_lease(services, work):
+            await _stop_if_taken_back(session, run)
             work = await _loop(services, work, run)
+    except RunCancelled as stop:
+        return _end_cancelled(services, work, run, stop)
     finally:
         # A suspended wait holds no lease, and who goes on after a stopped process need
         # not wait until its lease runs out.
@@ -77,11 +83,32 @@ async def _work(services: Services, session: Session, run: FlowRun) -> State[Any
     return _end(work.session)
 
 
+async def _stop_if_taken_back(before: Session, run: FlowRun) -> None:
+    """A request whose former run was cancelled is not gone on with in another one."""
+    if before.flow_run_id not in (None, str(run.id)):
+        await stop_if_cancelled(UUID(before.flow_run_id))
+
+
+def _end_cancelled(
+    services: Services, work: Work, run: FlowRun, stop: RunCancelled
+) -> State[Any]:
+    """Nothing more is done for it; an effect under way is the supervisor's to end."""
+    ended = cancelling.cancel(services, work, "system")
+    if stop.run == run.id:
+        raise Abort(f"{work.workflow}: {cancelling.WHY} in Prefect.")
+    if ended is None:
+        words = "an effect is under way, then the supervisor ends it"
+        return Failed(message=f"{work.workflow}: {cancelling.WHY}; {words}.")
+    return _end(working.reload(services, work.held).session)
+
+
 async def _loop(services: Services, work: Work, run: FlowRun) -> Work:
     while work.session.is_open:
         decision = deciding.decide(services, work)
         match decision:
             case CallTool():
+                if decision.item is not None:
+                    await stop_if_cancelled(run.id)
                 work = _call_tool(services, work, decision)
             case Ask():
                 work = await wait_for(services, work, decision.questions, run)

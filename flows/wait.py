@@ -12,6 +12,7 @@ back by, and one long pause that asks seldom where it has none.
 import asyncio
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from pydantic import ValidationError
 
 from blocks.ledger.rounds import PauseKind, PauseRow
 from blocks.recovery import Point, reach
+from flows.cancelled import is_cancelled, stop_if_cancelled, waiting_in
 from flows.form import run_input
 from policies.decision import Wait
 from policies.errors import Unavailable
@@ -105,17 +107,15 @@ async def wait_until_changed(
 ) -> Work:
     """Wait until what holds it back is over, the time named has come, or Resume."""
     pause = waiting.start_plain_pause(services, work, str(run.id))
-    watcher = asyncio.create_task(_wake_when_free(services, work, run))
     try:
-        await _pause(
-            timeout=_seconds(services, decision.until, _LONGEST),
-            poll_interval=_LONG_POLL,
-            key=pause.key,
-        )
+        with waiting_in(run.id, partial(_wake_when_free, services, work, run)):
+            await _pause(
+                timeout=_seconds(services, decision.until, _LONGEST),
+                poll_interval=_LONG_POLL,
+                key=pause.key,
+            )
     except FlowPauseTimeout:
         await _make_running(run)
-    finally:
-        watcher.cancel()
     return waiting.let_go(services, work, pause)
 
 
@@ -123,16 +123,14 @@ async def _show(
     services: Services, work: Work, asking: Asking, kind: PauseKind, run: FlowRun
 ) -> dict[str, Json] | None:
     """Pause with the form; its answer, or None if there was none."""
-    watcher = asyncio.create_task(_wake_when_over(services, work, kind, run))
     try:
-        return await _show_form(services, asking, kind)
+        with waiting_in(run.id, partial(_wake_when_over, services, work, kind, run)):
+            return await _show_form(services, asking, kind)
     except Pause:
         # A verdict that came while we were on our way out found nobody to wake.
         if waiting.is_over(services, work):
-            await _set_state(run, Scheduled(name="Resuming"))
+            await _wake(run, Scheduled(name="Resuming"))
         raise
-    finally:
-        watcher.cancel()
 
 
 async def _wake_when_over(
@@ -149,7 +147,7 @@ async def _wake_when_over(
         reach(Point.PAUSED)
         with suppress(*_NO_SERVER, Unavailable):
             if waiting.is_over(services, work):
-                await _set_state(run, Running())
+                await _wake(run, Running())
 
 
 async def _wake_when_free(services: Services, work: Work, run: FlowRun) -> None:
@@ -158,7 +156,7 @@ async def _wake_when_free(services: Services, work: Work, run: FlowRun) -> None:
         await asyncio.sleep(_LONG_POLL)
         with suppress(*_NO_SERVER, Unavailable):
             if waiting.may_go_on(services, work):
-                await _set_state(run, Running())
+                await _wake(run, Running())
 
 
 async def _show_form(
@@ -259,6 +257,7 @@ async def _make_running(run: FlowRun) -> bool:
 
 
 async def _try_to_make_running(run: FlowRun) -> bool:
+    await stop_if_cancelled(run.id)
     # The run's own client: a new one loads all certificates, 28 ms of CPU.
     client, _ = get_or_create_client()
     state = (await client.read_flow_run(run.id)).state
@@ -266,6 +265,12 @@ async def _try_to_make_running(run: FlowRun) -> bool:
         return False
     await _set_state(run, Running())
     return state is not None and state.is_paused()
+
+
+async def _wake(run: FlowRun, state: State[Any]) -> None:
+    """What was cancelled stays so."""
+    if not await is_cancelled(run.id):
+        await _set_state(run, state)
 
 
 async def _set_state(run: FlowRun, state: State[Any]) -> None:

@@ -5,6 +5,7 @@ from policies import lifecycle
 from policies.lifecycle import State
 from policies.state import SessionStatus
 from tasks import executing, opening
+from tasks import work as working
 from tasks.services import Services
 from tasks.work import Work
 
@@ -30,7 +31,7 @@ def cancel(services: Services, work: Work, actor: str) -> SessionStatus | None:
     None while an effect is under way, which is brought to its end first. One whose
     outcome nobody can tell ends it as unknown.
     """
-    work = executing.fill_in(services, work)
+    work = executing.fill_in(services, _as_it_is(services, work))
     with services.ledger.write() as tx:
         sessions.require(tx, work.held)
         cancelling.cancel(tx, work.workflow, actor, WHY)
@@ -40,6 +41,14 @@ def cancel(services: Services, work: Work, actor: str) -> SessionStatus | None:
         ended = _ended(states)
         sessions.close(tx, work.held, ended, (WHY,))
     return ended
+
+
+def _as_it_is(services: Services, work: Work) -> Work:
+    """Under the same lease, at the revision that the session has by now."""
+    with services.ledger.read() as tx:
+        revision = sessions.load(tx, work.workflow).revision
+        held = work.held.model_copy(update={"revision": revision})
+        return working.read(tx, held)
 
 
 def _ended(states: set[State]) -> SessionStatus:
