@@ -13,6 +13,7 @@ from tasks.work import Work, reload
 from tests import forging
 from tests.bank import tools
 from tests.bank.adapter import Bank, Payment
+from tests.bank.store import BankStore
 from tests.bank.world import BankWorld
 from tests.integration.guard_changes import CHANGES, overwrite
 from tests.integration.test_guard_on_rows import reasons
@@ -298,3 +299,18 @@ def test_a23_an_approval_is_spent_once(
     work, _ = world.advance(world.execute(work))
     assert reasons(world, work) == ["approval_spent"]
     assert (work.session.status, mail.received) == ("blocked", [])
+
+
+def test_a23_what_was_not_there_when_it_was_approved_must_not_be_there(
+    bank: BankWorld, honest: HonestProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def holds(*given: Any) -> str:
+        return f"{given[-1].removeprefix('account:')} may be charged"
+
+    monkeypatch.setattr(BankStore, "precondition", holds)
+    work = bank.resumed(orders=[{"account": "a-9"}])
+    assert bank.version(work).snapshot.intent.resource_version is None
+    bank.load(accounts=[["a-9", 100]])
+    work = bank.execute(work)
+    assert reasons(bank, work) == ["resource_version_changed"]
+    assert (bank.item(work).state, paid(honest)) == ("reapproval_required", [])
