@@ -1,9 +1,11 @@
 """How the ledger's values are kept in either database: moments, JSON, texts."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Text, TypeDecorator
+from sqlalchemy import JSON, DateTime, Dialect, Text, TypeDecorator, Update, bindparam
 from sqlalchemy.orm import DeclarativeBase
 
 
@@ -48,3 +50,14 @@ class Base(DeclarativeBase):
         list[Any]: _JSON,
         str: Text(),
     }
+
+
+@cache
+def setting(guarded: Update, *columns: str) -> Update:
+    """A guarded write that sets these columns, each as `to_COLUMN`; built once."""
+    return guarded.values({name: bindparam(f"to_{name}") for name in columns})
+
+
+def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as `setting` binds them."""
+    return {f"to_{name}": value for name, value in values.items()}

@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -95,16 +95,20 @@ class Transaction:
 
     def inserted(self, table: type[DeclarativeBase], values: dict[str, Any]) -> bool:
         """Whether a row could be made; False if one with the same key is there."""
-        make = postgresql.insert if self.locks_rows else sqlite.insert
-        statement = make(table).on_conflict_do_nothing()
-        # Without it SQLAlchemy keeps an INSERT's row count on SQLite only.
-        counted = statement.execution_options(preserve_rowcount=True)
-        return self.run(counted, values).rowcount == 1
+        return self.run(_insert_once(table, self.locks_rows), values).rowcount == 1
 
     @property
     def locks_rows(self) -> bool:
         """Whether rows must be locked one by one (SQLite locks the whole file)."""
         return self.connection.dialect.name == "postgresql"
+
+
+@cache
+def _insert_once(table: type[DeclarativeBase], locks_rows: bool) -> Executable:
+    make = postgresql.insert if locks_rows else sqlite.insert
+    statement = make(table).on_conflict_do_nothing()
+    # Without it SQLAlchemy keeps an INSERT's row count on SQLite only.
+    return statement.execution_options(preserve_rowcount=True)
 
 
 class Ledger:

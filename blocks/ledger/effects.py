@@ -57,6 +57,11 @@ _OF_ITEM = (
     .where(Execution.item == bindparam("item"))
     .order_by(Execution.version, Execution.token, _FOUND_OUT, Execution.at)
 )
+_WORKFLOW_OF = (
+    select(Execution.workflow)
+    .where(Execution.provider_ref == bindparam("provider_ref"))
+    .limit(1)
+)
 _LOOKED_UP = (
     update(ExecutionClaim)
     .where(
@@ -241,8 +246,7 @@ def results_of(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
 
 def workflow_of_provider_ref(tx: Transaction, provider_ref: str) -> str:
     """Which workflow a sent message came from, by the provider's own reference."""
-    query = select(Execution.workflow).where(Execution.provider_ref == provider_ref)
-    row = tx.run(query.limit(1)).first()
+    row = tx.one(_WORKFLOW_OF, {"provider_ref": provider_ref})
     if row is None:
         raise NotFound(f"No execution has the reference {provider_ref}.")
     return str(row.workflow)

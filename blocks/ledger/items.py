@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Row, bindparam, insert, select, update
 
 from blocks.ledger import audit, versions
+from blocks.ledger.columns import setting, to_columns
 from blocks.ledger.database import Transaction
 from blocks.ledger.tables import Item as ItemTable
 from blocks.ledger.tables import ReviewEvent
@@ -114,6 +115,11 @@ _OF_WORKFLOW = (
     .where(ItemTable.workflow == bindparam("workflow"))
     .order_by(ItemTable.position, ItemTable.turn)
 )
+_MOVE = update(ItemTable).where(
+    ItemTable.id == bindparam("of"),
+    ItemTable.state == bindparam("from_state"),
+    ItemTable.version == bindparam("from_version"),
+)
 
 
 def item_id(workflow: str, action: str, turn: int) -> str:
@@ -210,12 +216,9 @@ def move(
     target = lifecycle.advance(item.state, event, to)
     if target in lifecycle.FINAL:
         values["resolved_at"] = tx.now
-    seen = update(ItemTable).where(
-        ItemTable.id == item.id,
-        ItemTable.state == item.state,
-        ItemTable.version == item.version,
-    )
-    if not tx.wrote(seen.values(state=target, **values)):
+    new = {"state": target, **values}
+    seen = {"of": item.id, "from_state": item.state, "from_version": item.version}
+    if not tx.wrote(setting(_MOVE, *new), {**seen, **to_columns(new)}):
         raise Conflict(
             f"Item {item.id} has moved on meanwhile.", code="already_decided"
         )

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 
 from blocks.ledger import audit
+from blocks.ledger.columns import setting, to_columns
 from blocks.ledger.database import Transaction
 from blocks.ledger.tables import DomainSession, WorkflowSession
 from policies import canonical
@@ -73,10 +74,19 @@ class Session(Value):
 
 _BY_ID = select(WorkflowSession).where(WorkflowSession.id == bindparam("id"))
 _LOCKED_BY_ID = _BY_ID.with_for_update()
-_HELD = (
+_STATE = select(DomainSession.state).where(DomainSession.workflow == bindparam("of"))
+_HOLDER = update(WorkflowSession).where(
     WorkflowSession.id == bindparam("of"),
     WorkflowSession.lease_token == bindparam("held_token"),
-    WorkflowSession.revision == bindparam("held_revision"),
+)
+_RENEW = _HOLDER.values(lease_until=bindparam("until"))
+_REQUIRE = _HOLDER.values(lease_token=WorkflowSession.lease_token)
+_RELEASE = _HOLDER.values(lease_until=None, lease_owner=None)
+_HELD = _HOLDER.where(WorkflowSession.revision == bindparam("held_revision"))
+_REOPEN = (
+    update(WorkflowSession)
+    .where(WorkflowSession.id == bindparam("of"), WorkflowSession.status == "unknown")
+    .values(status="running", closing=None, closed_at=None)
 )
 _SAVE_STATE = (
     update(DomainSession)
@@ -111,9 +121,7 @@ def load(tx: Transaction, workflow: str, *, lock: bool = False) -> Session:
 
 def load_state(tx: Transaction, workflow: str) -> RequestState:
     """The request's results so far."""
-    found = tx.one(
-        select(DomainSession.state).where(DomainSession.workflow == workflow)
-    )
+    found = tx.one(_STATE, {"of": workflow})
     if found is None:
         raise NotFound(f"There is no workflow {workflow}.")
     return RequestState.model_validate(found.state)
@@ -137,10 +145,7 @@ def acquire(
     if session.lease_until is not None and session.lease_until > tx.now:
         return None
     token = session.lease_token + 1
-    took = update(WorkflowSession).where(
-        WorkflowSession.id == workflow,
-        WorkflowSession.lease_token == session.lease_token,
-    )
+    seen = {"of": workflow, "held_token": session.lease_token}
     until = tx.now + timedelta(seconds=seconds)
     values: dict[str, Any] = {
         "lease_owner": owner,
@@ -149,7 +154,7 @@ def acquire(
     }
     if flow_run_id is not None:
         values |= {"flow_run_id": flow_run_id, "deployed": deployed}
-    if not tx.wrote(took.values(**values)):
+    if not tx.wrote(setting(_HOLDER, *values), {**seen, **to_columns(values)}):
         return None
     if session.lease_until is not None:
         # It ran out while it was held. One that was given back has no end.
@@ -166,41 +171,31 @@ def acquire(
 
 def renew(tx: Transaction, workflow: str, token: int, seconds: float) -> None:
     """Keep the lease, or `Superseded` if a newer holder has it."""
-    kept = update(WorkflowSession).where(
-        WorkflowSession.id == workflow, WorkflowSession.lease_token == token
-    )
     until = tx.now + timedelta(seconds=seconds)
-    if not tx.wrote(kept.values(lease_until=until)):
+    if not tx.wrote(_RENEW, {"of": workflow, "held_token": token, "until": until}):
         raise Superseded(f"Another process works on {workflow} now.")
 
 
 def require(tx: Transaction, held: Held) -> None:
     """`Superseded` if a newer holder has the lease; nobody gets it before we end."""
-    ours = update(WorkflowSession).where(
-        WorkflowSession.id == held.workflow, WorkflowSession.lease_token == held.token
-    )
-    if not tx.wrote(ours.values(lease_token=held.token)):
+    if not tx.wrote(_REQUIRE, {"of": held.workflow, "held_token": held.token}):
         raise Superseded(f"Another process works on {held.workflow} now.")
 
 
 def release(tx: Transaction, workflow: str, token: int) -> None:
     """Give the lease back, if it is still ours: a suspended wait holds none."""
-    ours = update(WorkflowSession).where(
-        WorkflowSession.id == workflow, WorkflowSession.lease_token == token
-    )
-    tx.run(ours.values(lease_until=None, lease_owner=None))
+    tx.run(_RELEASE, {"of": workflow, "held_token": token})
 
 
 def write(tx: Transaction, held: Held, **values: Any) -> Held:
     """Compare-and-set on the session; the new revision is in the result."""
-    guarded = update(WorkflowSession).where(*_HELD)
-    guarded = guarded.values(revision=held.revision + 1, **values)
+    new = {"revision": held.revision + 1, **values}
     key = {
         "of": held.workflow,
         "held_token": held.token,
         "held_revision": held.revision,
     }
-    if not tx.wrote(guarded, key):
+    if not tx.wrote(setting(_HELD, *new), {**key, **to_columns(new)}):
         raise Superseded(f"Another process works on {held.workflow} now.")
     return held.model_copy(update={"revision": held.revision + 1})
 
@@ -249,11 +244,7 @@ def close(
 
 def reopen(tx: Transaction, workflow: str, why: str) -> bool:
     """Let a request go on that had ended as unknown; False if it had not."""
-    ended = update(WorkflowSession).where(
-        WorkflowSession.id == workflow, WorkflowSession.status == "unknown"
-    )
-    values: dict[str, Any] = {"status": "running", "closing": None, "closed_at": None}
-    if not tx.wrote(ended.values(**values)):
+    if not tx.wrote(_REOPEN, {"of": workflow}):
         return False
     audit.append(tx, workflow, "request_reopened", reason=why)
     return True

@@ -9,7 +9,7 @@ import uuid
 from datetime import timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, bindparam, insert, select
 
 from blocks.domain import Domain
 from blocks.ledger import audit, facts, items, proposals, rules, versions
@@ -26,6 +26,27 @@ from policies.plan import ItemVerdict
 from policies.policy import Role
 from policies.risk import Risk
 from policies.value import Value
+
+_INSERT = insert(Verdict)
+_OF_ITEM = (
+    select(Verdict).where(Verdict.item == bindparam("item")).order_by(Verdict.seq)
+)
+_LAST = (
+    select(Verdict)
+    .where(Verdict.item == bindparam("item"))
+    .order_by(Verdict.seq.desc())
+    .limit(1)
+)
+_LAST_APPROVAL = (
+    select(Verdict.decision_id)
+    .where(
+        Verdict.item == bindparam("item"),
+        Verdict.version == bindparam("version"),
+        Verdict.verdict == "approved",
+    )
+    .order_by(Verdict.seq.desc())
+    .limit(1)
+)
 
 
 class Recorded(Value):
@@ -148,8 +169,7 @@ def last_word(tx: Transaction, item: str) -> str | None:
 
 def last_row(tx: Transaction, item: str) -> Row[Any] | None:
     """The last recorded verdict on an item, or None."""
-    query = select(Verdict).where(Verdict.item == item).order_by(Verdict.seq.desc())
-    return tx.run(query.limit(1)).first()
+    return tx.one(_LAST, {"item": item})
 
 
 def approval(tx: Transaction, item: Item) -> dict[str, Any]:
@@ -157,12 +177,7 @@ def approval(tx: Transaction, item: Item) -> dict[str, Any]:
 
     Of a quorum it is the last verdict's id, and the term of whichever ends first.
     """
-    query = select(Verdict.decision_id).where(
-        Verdict.item == item.id,
-        Verdict.version == item.version,
-        Verdict.verdict == "approved",
-    )
-    row = tx.run(query.order_by(Verdict.seq.desc()).limit(1)).first()
+    row = tx.one(_LAST_APPROVAL, {"item": item.id, "version": item.version})
     if row is None:
         return {}
     return {"decision_id": row.decision_id, "verdict_expires_at": item.expires_at}
@@ -170,8 +185,7 @@ def approval(tx: Transaction, item: Item) -> dict[str, Any]:
 
 def of_item(tx: Transaction, item: str) -> tuple[dict[str, Any], ...]:
     """All verdicts on an item, the first one first."""
-    query = select(Verdict).where(Verdict.item == item).order_by(Verdict.seq)
-    return tuple(row._asdict() for row in tx.all(query))
+    return tuple(row._asdict() for row in tx.all(_OF_ITEM, {"item": item}))
 
 
 def _approve(
@@ -263,7 +277,7 @@ def _write(
 ) -> str:
     decision = f"d-{uuid.uuid4().hex[:16]}"
     tx.run(
-        insert(Verdict),
+        _INSERT,
         {
             "decision_id": decision,
             "item": item.id,
