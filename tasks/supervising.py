@@ -88,9 +88,14 @@ def look_after_requests(services: Services) -> Turn:
             kind="gone", name="never begun", since=session.opened_at
         )
         turn += _each(session.workflow, partial(_look_after, services, session, run))
-        with services.ledger.write() as tx:
-            unattended.looked_at(tx, session.workflow)
+        turn += _each(session.workflow, partial(_note_look, services, session))
     return turn
+
+
+def _note_look(services: Services, session: Session) -> Turn:
+    with services.ledger.write() as tx:
+        unattended.looked_at(tx, session.workflow)
+    return Turn()
 
 
 def _read_runs(
@@ -142,7 +147,7 @@ def _each(about: str, do: Callable[[], Turn]) -> Turn:
     except PlacetError as error:
         return Turn(failed=(Done(about=about, what=str(error)),))
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
         return Turn(failed=(Done(about=about, what=what),))
 
 

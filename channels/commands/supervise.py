@@ -31,10 +31,15 @@ def supervise(
         while True:
             try:
                 _tell(serving.supervise(), json)
-            except PlacetError as error:
-                # A server that does not answer now may answer in the next turn.
-                output.warn(f"placet: {error}")
+            except Exception as error:
+                # What fails now may not fail in the next turn; a service goes on.
+                output.warn(f"placet: {_in_one_line(error)}")
             time.sleep(_EVERY_SECONDS)
+
+
+def _in_one_line(error: Exception) -> str:
+    told = " ".join(str(error).split())
+    return told if isinstance(error, PlacetError) else f"{type(error).__name__}: {told}"
 
 
 def _tell(turn: "Turn", json: bool) -> None:
