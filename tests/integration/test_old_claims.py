@@ -39,7 +39,7 @@ def upgraded(
         old.engine.dispose()
         new = OldWorld(empty_database, tmp_path, mail.port)
         new.clock, new.people = world.clock, world.people
-        new.services.clock = new.clock
+        new.services.clock = new.ledger.clock = new.clock
         made.append(new)
         return new
 
