@@ -178,7 +178,7 @@ def claim(
         outbox.promise(tx, item.workflow, row["id"], promised)
     items.move(tx, item, Event.CLAIM_EFFECT)
     made = load(tx, row["id"])
-    note(tx, made, "execution_claimed", **outbox.told_of(promised))
+    note(tx, item, made, "execution_claimed", **outbox.told_of(promised))
     return made
 
 
@@ -208,7 +208,7 @@ def retry(
     outbox.mark(tx, old.id, "pending")
     items.move(tx, item, Event.RETRY)
     taken = load(tx, old.id)
-    note(tx, taken, "execution_claimed", attempt=taken.attempts + 1)
+    note(tx, item, taken, "execution_claimed", attempt=taken.attempts + 1)
     return taken
 
 
@@ -224,7 +224,7 @@ def take_over(tx: Transaction, old: Claim, owner: str, seconds: float) -> Claim:
         raise Superseded(f"Claim {old.id} has moved on, or its holder is at work.")
     items.move(tx, item, Event.TAKEOVER)
     taken = load(tx, old.id)
-    note(tx, taken, "claim_taken_over", taken_from=old.owner)
+    note(tx, item, taken, "claim_taken_over", taken_from=old.owner)
     return taken
 
 
@@ -310,9 +310,10 @@ def refuse(
     return Refused(answer=answer, state=stays.state)
 
 
-def note(tx: Transaction, held: Claim, event: audit.EventName, **more: Any) -> None:
-    """Record what became of a claim, with everything that it is about."""
-    item = items.load(tx, held.item)
+def note(
+    tx: Transaction, item: Item, held: Claim, event: audit.EventName, **more: Any
+) -> None:
+    """Record what became of a claim on an item, with everything that it is about."""
     audit.append(
         tx,
         held.workflow,

@@ -60,6 +60,8 @@ class Transaction:
         self.now = clock()
         self._clock = clock
         self.pending_events: dict[str, list[audit.NewEvent]] = {}
+        # What was read of append-only rows: it is the same at every look.
+        self.unchanging: dict[tuple[str, int], Any] = {}
 
     def look_at_clock(self) -> None:
         """Let it be now: whoever waited for a lock must not judge by an old time."""

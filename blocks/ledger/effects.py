@@ -138,7 +138,7 @@ def dispatch(
         raise Superseded(f"Claim {held.id} has moved on.")
     outbox.mark(tx, held.id, "sent")
     told = {"claim_status": "dispatched", "attempt": held.attempts + 1}
-    claims.note(tx, held, "dispatched", **told)
+    claims.note(tx, item, held, "dispatched", **told)
     return None
 
 
@@ -167,6 +167,7 @@ def finish(tx: Transaction, held: Claim, result: Result) -> bool:
     items.move(tx, item, event)
     claims.note(
         tx,
+        item,
         held,
         name,
         claim_status=result.outcome,
@@ -198,7 +199,8 @@ def refuse_late(tx: Transaction, held: Claim, **told: str) -> None:
     """Keep in the trail what a process came with that has lost its claim meanwhile."""
     present = claims.find(tx, held.scope, held.key)
     status = "buried" if present is None else present.state
-    claims.note(tx, held, "late_write_refused", claim_status=status, **told)
+    item = items.load(tx, held.item)
+    claims.note(tx, item, held, "late_write_refused", claim_status=status, **told)
 
 
 def reconcile(tx: Transaction, held: Claim, found: Found) -> bool:
@@ -221,8 +223,8 @@ def reconcile(tx: Transaction, held: Claim, found: Found) -> bool:
         "detail": found.detail,
         **found.by,
     }
-    claims.note(tx, held, "reconciled", outcome=now, **told)
-    claims.note(tx, held, now, **told)
+    claims.note(tx, item, held, "reconciled", outcome=now, **told)
+    claims.note(tx, item, held, now, **told)
     sessions.reopen(tx, held.workflow, "an unknown outcome was settled")
     return True
 

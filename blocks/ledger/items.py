@@ -108,12 +108,11 @@ class NewItem(Value):
     rubric_version: str
 
 
-_ITEM = select(ItemTable).where(ItemTable.id == bindparam("id"))
+_COLUMNS = select(*(getattr(ItemTable, name) for name in Item.model_fields))
+_ITEM = _COLUMNS.where(ItemTable.id == bindparam("id"))
 _LOCKED_ITEM = _ITEM.with_for_update()
-_OF_WORKFLOW = (
-    select(ItemTable)
-    .where(ItemTable.workflow == bindparam("workflow"))
-    .order_by(ItemTable.position, ItemTable.turn)
+_OF_WORKFLOW = _COLUMNS.where(ItemTable.workflow == bindparam("workflow")).order_by(
+    ItemTable.position, ItemTable.turn
 )
 _MOVE = update(ItemTable).where(
     ItemTable.id == bindparam("of"),
@@ -195,9 +194,7 @@ def lock_open(tx: Transaction, workflow: str) -> list[tuple[str, int]]:
 def in_order(tx: Transaction, state: str | None, risk: str | None) -> tuple[Item, ...]:
     """What can be decided, or items in one state, by risk, deadline and action type."""
     wanted = ItemTable.state.in_(lifecycle.OPEN) & (ItemTable.deadline > tx.now)
-    query = select(ItemTable).where(
-        wanted if state is None else ItemTable.state == state
-    )
+    query = _COLUMNS.where(wanted if state is None else ItemTable.state == state)
     if risk is not None:
         query = query.where(ItemTable.risk_level == risk)
     ordered = query.order_by(
@@ -347,5 +344,4 @@ def _row(tx: Transaction, made: str, new: NewItem, version: int) -> dict[str, An
 
 
 def _item(row: Row[Any]) -> Item:
-    values = row._asdict()
-    return Item.model_validate({name: values[name] for name in Item.model_fields})
+    return Item.model_validate(row._asdict())

@@ -11,7 +11,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import bindparam, func, insert, select, text, update
 
 from blocks.ledger import audit
 from blocks.ledger.database import Transaction
@@ -31,6 +31,13 @@ STEP_SECONDS = 30
 _WINDOW = (0, -1, 1)
 WRONG_CODES = 5
 LOCKED_FOR = timedelta(minutes=15)
+
+_EVERYBODY = (
+    select(ReviewerTable, Credential.locked_until)
+    .join(Credential, Credential.reviewer == ReviewerTable.id)
+    .order_by(ReviewerTable.id)
+)
+_ONE = _EVERYBODY.where(ReviewerTable.id == bindparam("id"))
 
 
 class TokenProof(Value):
@@ -170,15 +177,13 @@ def find(tx: Transaction, reviewer: str) -> Reviewer | None:
     """A reviewer as they are now, or None."""
     if not _is_id(reviewer):
         return None
-    row = tx.one(_with_lock().where(ReviewerTable.id == reviewer))
+    row = tx.one(_ONE, {"id": reviewer})
     return None if row is None else _reviewer(row)
 
 
 def everybody(tx: Transaction) -> tuple[Reviewer, ...]:
     """All reviewers, revoked ones too."""
-    return tuple(
-        _reviewer(row) for row in tx.all(_with_lock().order_by(ReviewerTable.id))
-    )
+    return tuple(_reviewer(row) for row in tx.all(_EVERYBODY))
 
 
 def prove(
@@ -333,12 +338,6 @@ def _check_key(tx: Transaction, vault: Vault) -> None:
 
 def _stored(vault: Vault, made: Secrets) -> dict[str, Any]:
     return {"token_hash": _hash(made.token), "seed": vault.seal(made.seed)}
-
-
-def _with_lock() -> Any:
-    return select(ReviewerTable, Credential.locked_until).join(
-        Credential, Credential.reviewer == ReviewerTable.id
-    )
 
 
 def _reviewer(row: Any) -> Reviewer:

@@ -36,5 +36,5 @@ def make_good(
         return claims.refuse(tx, item, answer, "claim", left)
     if promised is not None:
         outbox.promise(tx, held.workflow, held.id, promised)
-        claims.note(tx, held, "execution_claimed", **outbox.told_of(promised))
+        claims.note(tx, item, held, "execution_claimed", **outbox.told_of(promised))
     return None

@@ -37,10 +37,14 @@ _VERSIONS = (
 
 def load(tx: Transaction, item: str, version: int) -> Version:
     """One version of an item's payload."""
+    known: Version | None = tx.unchanging.get((item, version))
+    if known is not None:
+        return known
     row = tx.one(_VERSION, {"item": item, "version": version})
     if row is None:
         raise NotFound(f"Item {item} has no version {version}.")
-    return _version(row)
+    found = tx.unchanging[item, version] = _version(row)
+    return found
 
 
 def of_item(tx: Transaction, item: str) -> tuple[Version, ...]:

@@ -64,6 +64,8 @@ class Bench(Protocol):
     """What decides how safe a commit is."""
     effect: Effect
     """What one effect says to the database."""
+    round_trips: int
+    """How often it waits for a server, where there is one."""
 
     def product(self, workers: int) -> Spent:
         """Placet's processes execute them."""
@@ -86,6 +88,9 @@ class OnPostgres:
         with server.copied(self._template) as url:
             self.effect = _capture(Place(url, folder), self._ready.pop())
             self._made = _per_effect(self._before, _count(url), 1)
+        # BEGIN and COMMIT travel too; and before each transaction the pool asks whether
+        # its connection is alive, which is no part of the bound.
+        self.round_trips = self.effect.asked + 3 * self.effect.transactions
         self._renamed = server.copy(self._template)
         bound.rename_rows(self._renamed, self._ready)
         server.tidy(self._renamed)
@@ -117,6 +122,8 @@ class OnPostgres:
 
 class OnSqlite:
     """Copies of a migrated file."""
+
+    round_trips = 0
 
     def __init__(self, migrated: Path, folder: Path, plan: Plan) -> None:
         self._folder, self._plan = folder, plan

@@ -72,7 +72,8 @@ def report(name: str, bench: Bench, found: list[Figures]) -> str:
     best = max(found, key=lambda line: line.ratio)
     lines = [
         f"{name}: {bench.settings}",
-        f"one effect: {effect.asked} statements in {effect.transactions} transactions",
+        f"one effect: {effect.asked} statements in {effect.transactions} transactions"
+        f"{f', {bench.round_trips} round trips' if bench.round_trips else ''}",
         *(_line(line) for line in found),
         f"best ratio {best.ratio:.2f} (aim at least {AIM:.2f}), "
         f"its CPU {best.cpu_ratio:.1f} times the bound's (aim at most {CPU_AIM})",
