@@ -8,7 +8,7 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,10 @@ from policies.errors import PlacetError
 from policies.visible import make_visible
 
 _NARROWEST = 40
+_USUAL = 80
+_COMMAND = "    "
+_GOES_ON = " \\"
+_BETWEEN_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def document(value: Any) -> None:
@@ -29,35 +33,58 @@ def document(value: Any) -> None:
 
 
 def say(text: str = "") -> None:
-    """Print one line for people; a line end in it would forge another."""
-    print(make_visible(text).replace("\n", "⟦U+000A⟧"), flush=True)
+    """Print one line for people; a line end in it would forge another.
+
+    It is folded where a terminal is narrower, between words: people copy ids.
+    """
+    print(_folded(_on_one_line(text), _columns()), flush=True)
 
 
 def warn(text: str) -> None:
-    """Print a line for people that is no part of the answer."""
-    print(make_visible(text), file=sys.stderr, flush=True)
+    """Print lines for people that are no part of the answer."""
+    for line in make_visible(text).split("\n"):
+        print(_folded(line, _columns()), file=sys.stderr, flush=True)
 
 
 def entry(*head: object, details: Iterable[str] = ()) -> None:
-    """Print one thing of a list: its head on a line, its details wrapped below.
-
-    A head is never folded, and no word of a detail is cut: people copy ids from them.
-    """
+    """Print one thing of a list: its head on a line, its details folded below."""
     say("  ".join(str(word) for word in head))
-    width = max(shutil.get_terminal_size().columns - 1, _NARROWEST)
     for detail in details:
-        shown = make_visible(detail).replace("\n", "⟦U+000A⟧")
-        print("\n".join(_wrapped(shown, width)), flush=True)
+        shown = f"    {_on_one_line(detail)}"
+        print(_folded(shown, _columns() or _USUAL), flush=True)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent="    ",
-        subsequent_indent="      ",
-        break_long_words=False,
-        break_on_hyphens=False,
+def command(line: str, to: Callable[[str], None] = say) -> None:
+    """Print a command to copy; one that is too long goes on as a shell takes it.
+
+    Its arguments are plain words, without blanks in them.
+    """
+    columns = _columns()
+    room = columns - len(_COMMAND) - len(_GOES_ON) - 1
+    fits = not columns or len(line) + len(_COMMAND) < columns
+    lines = [line] if fits else textwrap.wrap(line, room, **_BETWEEN_WORDS)
+    *others, last = (_COMMAND + line for line in lines)
+    for line in others:
+        to(line + _GOES_ON)
+    to(last)
+
+
+def _on_one_line(text: str) -> str:
+    return make_visible(text).replace("\n", "⟦U+000A⟧")
+
+
+def _columns() -> int:
+    """The terminal's width; 0 where there is none, and nothing is folded."""
+    found = shutil.get_terminal_size(fallback=(0, 0)).columns
+    return max(found, _NARROWEST) if found else 0
+
+
+def _folded(line: str, columns: int) -> str:
+    if not columns or len(line) < columns:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line, columns - 1, subsequent_indent=f"{indent}  ", **_BETWEEN_WORDS
     )
 
 
