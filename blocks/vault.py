@@ -11,11 +11,14 @@ from policies.errors import Misconfigured
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
-_HINT = "Set it to a long random text and keep it, or let `placet demo` make one."
-
-
 SHORTEST_KEY = 16
 """Characters; a random text of that length is beyond guessing."""
+_HINT = (
+    "It encrypts the seeds of one-time codes. Make one, once, with `openssl rand -hex "
+    "32` and keep it: every process of this installation, and every shell that "
+    "administers it, needs `export PLACET_SECRET_KEY=…` with the same one. (A demo's "
+    "lies in its PLACET_HOME, in the file secret-key.)"
+)
 
 
 class Vault:

@@ -21,7 +21,8 @@ def token_proof(token: str | None) -> TokenProof:
         raise InvalidInput(
             "No token was given.",
             code="token_missing",
-            hint="Set PLACET_TOKEN to the token you got when you were added.",
+            hint="Set PLACET_TOKEN to the token that `placet reviewers add` printed "
+            "for you; `placet reviewers rotate` makes a new one.",
         )
     return TokenProof(token=token)
 
@@ -54,7 +55,7 @@ def _wrong_token(reviewer: str, **facts: object) -> Refused:
     return Refused(
         f"The token in PLACET_TOKEN is not that of a reviewer {reviewer!r}.",
         code="wrong_proof",
-        hint="Check --as and PLACET_TOKEN; `placet reviewers rotate ID` gives a "
-        "reviewer a new token, `placet reviewers list` names them all.",
+        hint="Check --as and PLACET_TOKEN; `placet reviewers list` names everybody, "
+        f"`placet reviewers rotate {reviewer}` gives a new token.",
         **facts,
     )

@@ -104,7 +104,8 @@ def rotate_keys(*, admin: Admin = None, json: JsonFlag = False) -> None:
         raise InvalidInput(
             "PLACET_SECRET_KEY is not set.",
             code="no_secret_key",
-            hint="Set it to the key that the seeds are encrypted with now.",
+            hint="Set it to the key that the seeds are encrypted with now: the one "
+            "that was set when reviewers were added.",
         )
     by = actor(serving, admin)
     key = new_key()
@@ -119,8 +120,9 @@ def _tell_key(key: str, count: int, json: bool) -> None:
     if json:
         output.document({"secret_key": key, "seeds": count})
     else:
-        output.say(f"{count} seeds are encrypted with the new key. Set it now:")
-        output.say(f"  PLACET_SECRET_KEY={key}")
+        output.say(f"{count} seeds are encrypted with the new key. Set it now, in the")
+        output.say("environment of every process of this installation, and keep it:")
+        output.command(f"export PLACET_SECRET_KEY={key}")
     sys.stdout.flush()
 
 
@@ -134,3 +136,5 @@ def _tell_secrets(who: Reviewer, made: ledger_people.Secrets, json: bool) -> Non
     output.say(f"  token  {made.token}")
     output.say(f"  seed   {made.seed}")
     output.say(f"  for an authenticator: {made.uri}")
+    output.say(f"To decide as {who.id} in a shell:")
+    output.command(f"export PLACET_TOKEN={made.token}")

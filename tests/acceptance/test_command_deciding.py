@@ -165,7 +165,7 @@ def test_a_token_that_is_not_ones_own_is_named_for_what_it_is(shell: Shell) -> N
 
     assert said.code == 3
     assert "PLACET_TOKEN is not that of a reviewer 'ada'" in said.err
-    assert "`placet reviewers rotate ID`" in said.err
+    assert "`placet reviewers rotate ada`" in said.err
 
 
 def test_what_may_not_be_decided_is_refused_and_changes_nothing(shell: Shell) -> None:
