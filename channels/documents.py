@@ -10,6 +10,7 @@ from blocks.ledger.freezes import Freeze
 from blocks.ledger.items import Item
 from channels.service import Decided, Shown
 from policies.interaction import Interaction
+from tasks.unsettled import Outcome
 
 _NAMES = {
     "policy_version": "whole_policy_version",
@@ -37,6 +38,7 @@ def of_shown(shown: Shown) -> dict[str, Any]:
 def of_queue(
     items: tuple[Item, ...],
     asked: tuple[tuple[str, Interaction], ...],
+    outcomes: tuple[Outcome, ...],
     frozen: tuple[Freeze, ...],
 ) -> dict[str, Any]:
     """What waits; a question is named by its workflow and its id together.
@@ -50,6 +52,7 @@ def of_queue(
             {"workflow": workflow, **question.model_dump(mode="json")}
             for workflow, question in asked
         ],
+        "outcomes": [outcome.model_dump(mode="json") for outcome in outcomes],
     }
 
 

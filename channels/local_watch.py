@@ -6,12 +6,13 @@ from typing import Any
 from blocks.ledger import items, questions, sessions
 from blocks.ledger.items import Item
 from blocks.repeating import Repeating
-from channels import output
+from channels import outcomes, output
 from channels.local_server import flow_run_url
 from channels.service import Service
 from policies import lifecycle
 from policies.errors import NotFound, PlacetError
 from policies.interaction import Interaction
+from policies.state import OPEN_STATUS
 
 _LOOK_EVERY = 1.0
 
@@ -68,15 +69,33 @@ class LocalWatch(Repeating):
         output.warn(f"  {line}")
 
 
-def how_to_go_on(status: dict[str, Any]) -> list[str]:
-    """What a request that is no longer carried here is, and what to do."""
-    workflow, word = status["workflow_id"], status["status"]
-    if word not in ("running", "waiting"):
-        return [f"{workflow} is {word}."]
+def tell_stopped(service: Service, workflow: str) -> None:
+    """Where a request is that is no longer carried here, and what to do."""
+    status = service.status(workflow)
+    word = status["status"]
     waits = [f"{item['item']} ({item['state']})" for item in status["items"]]
     waits += [str(question["id"]) for question in status["questions"]]
-    about = f": {', '.join(waits)}" if waits else ""
-    return [
-        f"{workflow} is {word}{about}.",
-        f"Nothing is lost. Go on with: placet resume {workflow}",
-    ]
+    about = f": {', '.join(waits)}" if waits and word in OPEN_STATUS else ""
+    output.warn(f"{workflow} is {word}{about}.")
+    _tell_what_to_do(status)
+
+
+def tell_ended(service: Service, workflow: str) -> None:
+    """What is left to do when a run has ended here; its last message was told."""
+    # What is wrong with the ledger was the run's last message already.
+    with suppress(PlacetError):
+        if service.status_word(workflow) is not None:
+            _tell_what_to_do(service.status(workflow))
+
+
+def _tell_what_to_do(status: dict[str, Any]) -> None:
+    workflow = status["workflow_id"]
+    if status["outcomes"] or status["status"] == "failed":
+        outcomes.tell_all(status, output.warn)
+    if status["status"] in OPEN_STATUS and status["process"] is None:
+        output.warn("Nothing is lost. Go on with:")
+        output.command(f"placet resume {workflow}", output.warn)
+    elif status["status"] == "failed":
+        output.warn("Its approval is used up: another attempt is another request.")
+        output.warn("What was said and done:")
+        output.command(f"placet audit show {workflow}", output.warn)

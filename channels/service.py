@@ -215,6 +215,7 @@ class Service:
             raise Conflict(
                 f"{workflow} is {session.status}: there is nothing to resume.",
                 code="request_closed",
+                hint=whereabouts.what_is_left(self.services, session),
             )
         if live:
             raise Conflict(

@@ -7,9 +7,10 @@ if the run dies before, Prefect alone knows of it.
 from typing import Any
 
 from blocks import prefect_runs
-from blocks.ledger import audit, freezes, items, questions, sessions
+from blocks.ledger import audit, freezes, items, questions, results, sessions
 from blocks.ledger.freezes import Freeze
 from blocks.ledger.items import Item
+from blocks.ledger.results import Standing
 from blocks.ledger.rounds import PauseRow, last_pause
 from blocks.ledger.sessions import Session
 from blocks.prefect_runs import FlowRun
@@ -20,6 +21,7 @@ from policies.errors import NotFound, PlacetError
 from policies.interaction import Interaction
 from policies.state import RequestState
 from policies.value import Value
+from tasks import unsettled
 from tasks.services import Services
 
 NOT_BEGUN = "not_begun"
@@ -34,6 +36,7 @@ class _Rows(Value):
     questions: tuple[Interaction, ...]
     pause: PauseRow | None
     freezes: tuple[Freeze, ...]
+    executions: tuple[Standing, ...]
     live: bool
     """Whether a process holds the request's lease."""
 
@@ -46,6 +49,7 @@ def status(services: Services, workflow: str) -> dict[str, Any]:
         return _before_it_began(workflow, _find(services, workflow, unknown))
     session, live = rows.session, rows.live
     run = None if live or not session.is_open else run_of(services, session)
+    lost = unsettled.of_workflow(services, workflow)
     return {
         "workflow_id": session.workflow,
         "request_id": session.request_id,
@@ -62,7 +66,8 @@ def status(services: Services, workflow: str) -> dict[str, Any]:
         "frozen": [f.model_dump(mode="json") for f in _frozen(rows)],
         "items": [_item_line(item) for item in rows.items],
         "questions": [q.model_dump(mode="json") for q in rows.questions],
-        "executions": [e.model_dump(mode="json") for e in rows.state.execution_result],
+        "executions": [e.model_dump(mode="json") for e in rows.executions],
+        "outcomes": [o.model_dump(mode="json") for o in lost],
         "closing": list(session.closing),
     }
 
@@ -78,6 +83,15 @@ def not_begun(services: Services, workflow: str) -> FlowRun | None:
     except NotFound as unknown:
         return _find(services, workflow, unknown)
     return None
+
+
+def what_is_left(services: Services, session: Session) -> str:
+    """What can still be done about a request that is closed."""
+    lost = unsettled.of_workflow(services, session.workflow)
+    if lost and session.status == "unknown":
+        told = unsettled.what_to_do(lost[0])
+        return f"{told[0].upper()}{told[1:]}. Then it goes on."
+    return f"`placet status {session.workflow}` tells how it ended."
 
 
 def run_of(services: Services, session: Session) -> FlowRun | None:
@@ -103,6 +117,7 @@ def _read(services: Services, workflow: str) -> _Rows:
             questions=questions.pending(tx, workflow),
             pause=last_pause(tx, workflow),
             freezes=freezes.standing(tx),
+            executions=results.standing(tx, workflow),
             live=until is not None and until > tx.now,
         )
 
@@ -145,13 +160,15 @@ def _before_it_began(workflow: str, run: FlowRun) -> dict[str, Any]:
         "items": [],
         "questions": [],
         "executions": [],
+        "outcomes": [],
         "closing": [],
     }
 
 
 def _run(run: FlowRun) -> dict[str, Any]:
-    names = {"state", "message", "is_over", "waits_for_worker"}
-    return run.model_dump(include=names)
+    told = run.model_dump(include={"state", "message", "is_over"})
+    # One without a deployment is begun by the process that made it.
+    return {**told, "waits_for_worker": run.waits_for_worker and run.deployed}
 
 
 def _item_line(item: Item) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from blocks.recovery import Point, reach
 from policies.attendance import Run, Unattended, care_for, may_act_for
 from policies.errors import PlacetError, Superseded
 from policies.value import Value
-from tasks import cancelling, executing, opening, reconciling
+from tasks import cancelling, executing, opening, reconciling, unsettled
 from tasks.services import Services
+from tasks.unsettled import Outcome
 from tasks.work import Work
 
 BATCH = 100
@@ -33,6 +34,8 @@ class Done(Value):
 
     about: str
     what: str
+    outcome: Outcome | None = None
+    """The outcome that a person must settle, where it is about one."""
 
 
 class Turn(Value):
@@ -122,8 +125,23 @@ def bury_keys(services: Services) -> Turn:
     return Turn(done=(done,) if buried else ())
 
 
+@_chore
+def report_outcomes(services: Services) -> Turn:
+    """Name what only a person can settle, and how, in each turn until it is."""
+    return Turn(
+        reported=tuple(
+            Done(
+                about=lost.workflow_id,
+                what=f"{unsettled.in_words(lost)}; {unsettled.what_to_do(lost)}",
+                outcome=lost,
+            )
+            for lost in unsettled.for_people(services)
+        )
+    )
+
+
 # Requests first: one that was cancelled must not have its effect tried again.
-_CHORES = (look_after_requests, recover_effects, bury_keys)
+_CHORES = (look_after_requests, recover_effects, report_outcomes, bury_keys)
 
 
 def take_turn(services: Services) -> Turn:
@@ -211,6 +229,9 @@ def _under_lease(
         state = executing.state_of(services, left.claim)
     finally:
         opening.give_lease_back(services, work)
+    if state == "unknown":
+        # Nothing was done; what a person must know of it is reported.
+        return Turn()
     return Turn(done=(Done(about=left.claim, what=f"the effect is {state}"),))
 
 

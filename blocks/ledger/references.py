@@ -24,12 +24,23 @@ def workflow_of(tx: Transaction, reference: str) -> str:
     if plain == audit.ADMIN_CHAIN:
         return plain
     if plain.startswith("<") or "@" in plain:
-        return effects.workflow_of_provider_ref(tx, f"<{plain.strip('<> ')}>")
+        return _of_message(tx, plain.strip("<> "))
     if plain.startswith("it-"):
         return items.load(tx, plain).workflow
     if plain.startswith("op-"):
         return _of_operation(tx, plain)
     return sessions.load(tx, plain).workflow
+
+
+def _of_message(tx: Transaction, message_id: str) -> str:
+    """A Message-ID is the operation's key at a domain: known before it is recorded."""
+    try:
+        return effects.workflow_of_provider_ref(tx, f"<{message_id}>")
+    except NotFound:
+        key = message_id.partition("@")[0]
+        if not key.startswith("op-"):
+            raise
+        return _of_operation(tx, key)
 
 
 def _of_operation(tx: Transaction, key: str) -> str:

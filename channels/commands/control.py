@@ -6,8 +6,9 @@ from cyclopts import Parameter
 
 from blocks.control import By
 from blocks.ledger.freezes import Scope
-from channels import output
+from channels import naming, outcomes, output
 from channels.commands.common import As, JsonFlag, service, token
+from channels.outcomes import Settled
 from channels.service import TERMINAL, Service
 from policies.reason import MAX_REASON, MAX_REFERENCE
 
@@ -56,16 +57,15 @@ def resolve(
         What you found out: what happened is executed, what did not is tried again.
     """
     serving = service()
+    of, meant = naming.request(serving.services, workflow)
+    happened = outcome == "happened"
     settled, run = serving.settle(
-        workflow, _by(reviewer, reason), happened=outcome == "happened", item=item
+        of, _by(reviewer, reason), happened=happened, item=item or meant
     )
     if json:
-        output.document({"workflow_id": workflow, "item": settled, "run": run})
+        output.document({"workflow_id": of, "item": settled, "run": run})
         return
-    not_done = "cancelled" if run.state == "cancelled" else "to be tried again"
-    word = "executed" if outcome == "happened" else not_done
-    output.say(f"{settled} is {word}, by {reviewer}.")
-    output.say(run.detail)
+    outcomes.tell_settled(Settled(of, settled, reviewer, happened, run))
 
 
 def rolled_back(
@@ -90,10 +90,11 @@ def rolled_back(
     workflow
         The request whose action was reversed.
     """
-    control = service().services.control
-    noted = control.roll_back(workflow, _by(reviewer, reason), by, item)
+    services = service().services
+    of, meant = naming.request(services, workflow)
+    noted = services.control.roll_back(of, _by(reviewer, reason), by, item or meant)
     if json:
-        output.document({"workflow_id": workflow, "item": noted, "reversed_by": by})
+        output.document({"workflow_id": of, "item": noted, "reversed_by": by})
         return
     output.say(f"{noted} is recorded as reversed by {by}.")
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from blocks.ledger.freezes import Freeze
 from blocks.ledger.items import Item
-from channels import documents, output
+from channels import documents, naming, outcomes, output
 from channels.commands.common import As, JsonFlag, read_json_file, service, token
 from channels.frozen import over_items
 from channels.packet_view import print_packet
@@ -23,6 +23,7 @@ from policies.plan import ItemVerdict, PlanReviewResult
 from policies.policy import RiskLevel
 from policies.problems import problems_of
 from policies.value import Json
+from tasks import unsettled
 
 Number: TypeAlias = Annotated[
     int, Parameter(validator=validators.Number(gte=1, lt=2**31))
@@ -36,7 +37,8 @@ def queue(
     risk: RiskLevel | None = None,
     json: JsonFlag = False,
 ) -> None:
-    """What waits: items for a verdict in priority order, then questions.
+    """What waits: items for a verdict in priority order, questions, and outcomes to
+    settle.
 
     Parameters
     ----------
@@ -53,19 +55,25 @@ def queue(
         )
     serving = service()
     found = serving.queue(state, risk)
-    # A question has neither state nor risk.
-    asked = serving.questions() if state is None and risk is None else ()
+    everything = state is None and risk is None
+    # A question has neither state nor risk; of an outcome the state is always the same.
+    asked = serving.questions() if everything else ()
+    lost = unsettled.for_people(serving.services) if everything else ()
     standing = serving.freezes()
     if json:
         over = over_items(standing, found)
-        output.document(documents.of_queue(found, asked, over))
+        output.document(documents.of_queue(found, asked, lost, over))
         return
-    if not found and not asked:
+    if not (found or asked or lost):
         output.say("Nothing waits." if state is None else f"No item is {state}.")
     for item in found:
         _tell_item(item, over_items(standing, (item,)))
     for workflow, question in asked:
         _tell_question(workflow, question)
+    if lost:
+        output.say("Outcomes to settle: nobody knows whether these happened.")
+    for outcome in lost:
+        outcomes.tell(outcome)
 
 
 def show(item: str, *, version: Number | None = None, json: JsonFlag = False) -> None:
@@ -78,13 +86,17 @@ def show(item: str, *, version: Number | None = None, json: JsonFlag = False) ->
     version
         An earlier version; without it, the present one.
     """
-    shown = service().show(item, version)
+    serving = service()
+    shown = serving.show(naming.item(serving.services, item), version)
     if json:
         output.document(documents.of_shown(shown))
         return
     print_packet(shown.packet)
     for line in _standing(shown):
         output.say(line)
+    if shown.item.state in lifecycle.OPEN and not shown.overdue:
+        output.say("To decide:")
+        output.command(_decide(shown))
 
 
 def _tell_item(item: Item, frozen: tuple[Freeze, ...]) -> None:
@@ -107,30 +119,32 @@ def _tell_question(workflow: str, question: Interaction) -> None:
         details=(
             question.question + left_open,
             *(f"{option.value}: {option.label}" for option in question.options),
-            f"placet answer {workflow} {question.id} VALUE --as YOU",
         ),
     )
+    output.command(f"placet answer {workflow} {question.id} VALUE --as YOU")
 
 
 def _standing(shown: Shown) -> Iterator[str]:
     """Where an item is, what was said of it, and how it is decided."""
-    item, now = shown.item, shown.packet.items[0]
+    item = shown.item
     yield f"State: {item.state}."
     for freeze in shown.frozen:
         yield f"{freeze.told}."
     if shown.overdue:
         yield "Its time to be decided is over."
-    elif item.state in lifecycle.OPEN:
-        yield (
-            f"To decide: placet decide {item.id} approve --as YOU "
-            f"--version {now.payload.version} "
-            f"--snapshot {canonical.short(now.snapshot)}"
-        )
     if item.expires_at is not None:
         yield f"The approval lasts until {_minute(item.expires_at)}."
     for said in shown.verdicts:
         why = f": {said['reason']}" if said["reason"] else ""
         yield f"{said['verdict']} v{said['version']} by {said['reviewer']}{why}"
+
+
+def _decide(shown: Shown) -> str:
+    now = shown.packet.items[0]
+    return (
+        f"placet decide {shown.item.id} approve --as YOU "
+        f"--version {now.payload.version} --snapshot {canonical.short(now.snapshot)}"
+    )
 
 
 def _minute(moment: datetime) -> str:
@@ -171,15 +185,17 @@ def decide(
             code="edit_missing",
             hint="Give them by --edit FILE: a JSON object with a new value for each.",
         )
+    serving = service()
     said = ItemVerdict(
-        item=item,
+        item=naming.item(serving.services, item),
         verdict=verdict,
         version=version,
-        snapshot=_snapshot(snapshot),
+        snapshot=_snapshot(item, snapshot),
         reason=reason,
         edit=None if edit is None else _fields(edit),
     )
-    _tell(service().decide(reviewer, token(), said, TERMINAL), json)
+    done = serving.decide(reviewer, token(), said, TERMINAL)
+    _tell(naming.request(serving.services, said.item).workflow, done, json)
 
 
 def decide_plan(
@@ -200,7 +216,9 @@ def decide_plan(
         found = "; ".join(problems_of(error, "the review"))
         raise InvalidInput(f"{review}: {found}.") from error
     serving = service()
-    _tell(serving.decide_plan(workflow, reviewer, token(), result, TERMINAL), json)
+    of = naming.request(serving.services, workflow).workflow
+    done = serving.decide_plan(of, reviewer, token(), result, TERMINAL)
+    _tell(of, done, json)
 
 
 def answer(
@@ -218,16 +236,17 @@ def answer(
         The answer; where there are options, the value of one.
     """
     serving = service()
-    done = serving.answer(workflow, interaction, value, reviewer, token(), TERMINAL)
-    _tell(done, json)
+    of = naming.request(serving.services, workflow).workflow
+    done = serving.answer(of, interaction, value, reviewer, token(), TERMINAL)
+    _tell(of, done, json)
 
 
-def _snapshot(text: str) -> str:
+def _snapshot(item: str, text: str) -> str:
     if len(text) < 8:
         raise InvalidInput(
             "A snapshot is given whole, or by its first 8 characters.",
             code="invalid_snapshot",
-            hint="`placet show` tells it.",
+            hint=f"`placet show {item}` tells it.",
         )
     return text
 
@@ -239,7 +258,7 @@ def _fields(path: Path) -> dict[str, Json]:
     return fields
 
 
-def _tell(done: Decided, as_json: Annotated[bool, Parameter(parse=False)]) -> None:
+def _tell(workflow: str, done: Decided, as_json: bool) -> None:
     if as_json:
         output.document(documents.of_decided(done))
         return
@@ -252,4 +271,5 @@ def _tell(done: Decided, as_json: Annotated[bool, Parameter(parse=False)]) -> No
         output.say(f"{question}: answered.")
     if done.run.state in ("dead", "unreachable"):
         output.say(f"It is recorded; the run could not be woken: {done.run.detail}")
-        output.say("`placet resume WORKFLOW` puts it back to work.")
+        output.say("If it does not go on by itself:")
+        output.command(f"placet resume {workflow}")

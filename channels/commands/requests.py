@@ -11,14 +11,15 @@ from blocks.ledger import sessions
 from blocks.ledger.freezes import Freeze
 from blocks.prefect_runs import FlowRun
 from blocks.settings import load_settings
-from channels import output
+from channels import naming, outcomes, output
 from channels.commands.common import JsonFlag, read_json_file, service
 from channels.local_run import prefect_api, run_here
-from channels.local_watch import LocalWatch, how_to_go_on
+from channels.local_watch import LocalWatch, tell_ended, tell_stopped
 from channels.service import Service
 from channels.starting import Submitted
 from channels.stopping import ended_by_signals, status_of
 from channels.whereabouts import NOT_BEGUN
+from policies import lifecycle
 from policies.errors import Conflict
 from policies.state import OPEN_STATUS
 from policies.value import Json
@@ -67,14 +68,16 @@ def status(workflow: str, *, json: JsonFlag = False) -> None:
     workflow
         The request's workflow id.
     """
-    found = service().status(workflow)
+    serving = service()
+    found = serving.status(naming.request(serving.services, workflow).workflow)
     if json:
         output.document(found)
         return
     if found["status"] == NOT_BEGUN:
         _tell_unbegun(found)
         return
-    output.say(f"{found['workflow_id']} is {found['status']}.")
+    workflow = found["workflow_id"]
+    output.say(f"{workflow} is {found['status']}.")
     if found["process"]:
         output.say(f"Worked on by {found['process']}, flow run {found['flow_run_id']}.")
     elif found["status"] in OPEN_STATUS:
@@ -84,10 +87,12 @@ def status(workflow: str, *, json: JsonFlag = False) -> None:
     for item in found["items"]:
         words = (item["state"], f"v{item['version']}", f"{item['risk']} risk")
         output.entry("approval", item["item"], *words, details=[item["action_type"]])
+        if item["state"] in lifecycle.OPEN:
+            output.command(f"placet review {item['item']} --as YOU")
     for question in found["questions"]:
         output.say(f"Waits for an answer to {question['id']}: {question['question']}")
-    for done in found["executions"]:
-        output.say(f"  {done['action']} {done['outcome']}: {done['detail']}")
+        output.command(f"placet answer {workflow} {question['id']} VALUE --as YOU")
+    outcomes.tell_all(found)
     for reason in found["closing"]:
         output.say(f"  {reason}")
 
@@ -104,6 +109,7 @@ def resume(workflow: str, *, json: JsonFlag = False) -> int:
         The request's workflow id.
     """
     serving = service()
+    workflow = naming.request(serving.services, workflow).workflow
     unbegun = serving.not_begun(workflow)
     if unbegun is not None:
         return _begin_again(serving, workflow, unbegun, json)
@@ -165,6 +171,7 @@ def _submit_here(
             _tell_stopped(serving, workflow)
             return status_of(stop)
     output.warn(message)
+    tell_ended(serving, workflow)
     return 1 if failed else 0
 
 
@@ -186,8 +193,7 @@ def _tell_stopped(serving: Service, workflow: str) -> None:
     if not workflow or serving.status_word(workflow) is None:
         output.warn("It had not begun: nothing was done. Submit it again.")
         return
-    for line in how_to_go_on(serving.status(workflow)):
-        output.warn(line)
+    tell_stopped(serving, workflow)
 
 
 def _tell_ids(workflow: str, run: str) -> None:
@@ -211,9 +217,12 @@ def _tell_unbegun(found: dict[str, Any]) -> None:
         words = run["message"] or f"its run is {run['state']}"
         output.say(f"{workflow} did not begin: {words.removesuffix('.')}.")
         output.say(f"Put it back to work: placet resume {workflow}")
-    else:
+    elif run["waits_for_worker"]:
         output.say(f"{workflow} has not begun: its run is {run['state']}.")
         output.say("It waits for a worker: prefect worker start --pool placet")
+    else:
+        output.say(f"{workflow} is about to begin: its run is {run['state']}.")
+        output.say(f"If it does not: placet resume {workflow}")
 
 
 def _tell_unattended(found: dict[str, Any]) -> None:

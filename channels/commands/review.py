@@ -9,7 +9,7 @@ from rich.console import Console
 
 from blocks.ledger import people
 from blocks.ledger.people import Proof
-from channels import output
+from channels import naming, output
 from channels.commands.common import JsonFlag, service
 from channels.refusals import token_proof, turned_away
 from channels.review import Review
@@ -41,7 +41,7 @@ def review(
     sitting = Review(serving, who, proof, terminal)
     try:
         if item is not None:
-            sitting.one(item)
+            sitting.one(naming.item(serving.services, item))
         elif not sitting.everything():
             terminal.say("Nothing waits for you.")
     except EOFError:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from channels import output
+from channels import outcomes, output
 from channels.commands.common import JsonFlag, service
 from channels.stopping import ended_by_signals
 from policies.errors import PlacetError
+from tasks import unsettled
 
 if TYPE_CHECKING:
     from tasks.supervising import Turn
@@ -52,6 +53,10 @@ def _tell(turn: "Turn", json: bool) -> None:
         ("failed: ", turn.failed),
     ):
         for row in rows:
-            output.say(f"{word}{row.about}: {row.what}")
+            if row.outcome is None:
+                output.say(f"{word}{row.about}: {row.what}")
+            else:
+                output.say(f"{word}{row.about}: {unsettled.in_words(row.outcome)}.")
+                outcomes.tell_commands(row.outcome)
     if not (turn.done or turn.reported or turn.failed):
         output.say("Nothing was left undone.")

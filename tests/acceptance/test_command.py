@@ -20,6 +20,9 @@ from tests.acceptance.shell import Shell
 from tests.world import SEND, World
 
 ALAN = {"id": "c-9", "name": "Alan Kay", "email": "kay@example.com"}
+NOTHING: dict[str, list[str]] = {
+    name: [] for name in ("frozen", "items", "questions", "outcomes")
+}
 RIGHTS = ("--role", "reviewer", "--tenant", "main", "--permission", SEND)
 
 
@@ -37,7 +40,7 @@ def test_a_new_ledger_is_made_and_then_left_as_it_is(
     assert first.document["changed"] is True
     assert first.document["revisions"] == sorted(HEADS)
     assert (again.code, "was at the newest schema" in again.out) == (0, True)
-    assert after.document == {"frozen": [], "items": [], "questions": []}
+    assert after.document == NOTHING
 
 
 def test_what_the_command_makes_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -58,7 +61,7 @@ def test_a_setting_that_does_not_exist_is_named_in_one_line(shell: Shell) -> Non
 
     said = shell.run("queue", "--json")
 
-    assert said.document == {"frozen": [], "items": [], "questions": []}
+    assert said.document == NOTHING
     assert said.err == (
         "placet: PLACET_ENVIROMENT is no setting and has no effect; "
         "PLACET_ENVIRONMENT is.\n"

@@ -141,3 +141,24 @@ def test_the_status_of_a_request_whose_run_has_failed_tells_the_runs_message(
     assert f"Its run is Failed: {DIED}" in idle.command("status", workflow).out
     assert idle.command("resume", workflow).code == 0
     assert "it waits for a worker" in idle.command("status", workflow).out
+
+
+def test_a_local_run_that_is_just_starting_waits_for_no_worker(
+    idle: Installation,
+) -> None:
+    name = str(uuid4())
+    given = {
+        "domain": "support_email",
+        "request": {"ticket_id": "t-1"},
+        "request_id": name,
+    }
+    flow = post(idle, "/flows/", {"name": "handle-request"})["id"]
+    begun = {"flow_id": flow, "parameters": given, "state": {"type": "PENDING"}}
+    post(idle, "/flow_runs/", begun)
+    workflow = workflow_id(name)
+
+    said = idle.command("status", workflow).out
+
+    assert f"{workflow} is about to begin: its run is Pending." in said
+    assert "worker" not in said
+    assert f"placet resume {workflow}" in said
