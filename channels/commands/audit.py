@@ -2,16 +2,25 @@
 
 from collections.abc import Iterator
 from json import dumps
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from blocks.ledger.audit import ADMIN_CHAIN
-from channels import output
+from channels import output, trail_view
 from channels.commands.common import JsonFlag, service
 from policies.value import Json
 
 
-def show(reference: str, *, json: JsonFlag = False) -> None:
-    """The path and trail of a request.
+def show(
+    reference: str,
+    *,
+    full: Annotated[
+        bool, Parameter(negative="", help="Every fact of every event.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """The path and trail of a request: time, event, who, and what.
 
     Parameters
     ----------
@@ -29,8 +38,12 @@ def show(reference: str, *, json: JsonFlag = False) -> None:
         return
     if path is not None:
         _tell_path(path)
-    for event in events:
-        output.entry(event.seq, event.at, event.event, details=_told(event.facts))
+    if full:
+        for event in events:
+            output.entry(event.seq, event.at, event.event, details=_told(event.facts))
+    else:
+        trail_view.tell(events)
+        output.say("Every fact of every event: --full, or --json.")
 
 
 def verify(*, json: JsonFlag = False) -> int:
