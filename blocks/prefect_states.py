@@ -52,8 +52,10 @@ def not_known(error: PlacetError, now: datetime) -> Run:
 def _kind(state: Any) -> RunKind:
     if state.is_cancelled() or state.is_cancelling():
         return "cancelled"
-    if state.is_scheduled() or state.is_pending():
+    if state.is_scheduled():
         return "coming"
+    if state.is_pending():
+        return "taken"
     if state.is_paused():
         return "suspended" if state.name == "Suspended" else "paused"
     return "ended" if state.is_final() else "running"

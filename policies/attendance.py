@@ -14,6 +14,7 @@ Care: TypeAlias = Literal["nothing", "wake", "restart", "cancel", "report"]
 Leave: TypeAlias = Literal["go on", "cancel", "not now"]
 RunKind: TypeAlias = Literal[
     "coming",
+    "taken",
     "suspended",
     "running",
     "paused",
@@ -25,6 +26,8 @@ RunKind: TypeAlias = Literal[
 
 _STARTING = timedelta(seconds=20)
 """By then a worker's process holds the lease; if not, two of them do no harm."""
+_TAKEN = timedelta(minutes=1)
+"""A worker that has taken a run starts it by then; one that died never does."""
 _FIRST_WAIT = timedelta(seconds=30)
 _LONGEST_WAIT = timedelta(hours=1)
 
@@ -32,6 +35,7 @@ _LONGEST_WAIT = timedelta(hours=1)
 class Run(Value):
     """A flow run as Prefect has it: where it is, and since when.
 
+    `coming` waits for a worker; one that is `taken` has its worker, and is not begun.
     `gone` is a run that Prefect does not have; `not known`, that it did not answer.
     `deployed` says whether a worker can run it again.
     """
@@ -69,6 +73,8 @@ def care_for(request: Unattended, run: Run, now: datetime) -> Care:
         case "suspended":
             return "wake" if request.owed else "nothing"
         case "running" if now - run.since < _STARTING:
+            return "nothing"
+        case "taken" if now - run.since < _TAKEN:
             return "nothing"
         case _:
             return _bring_back(request, run, now)

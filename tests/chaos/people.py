@@ -37,6 +37,10 @@ class Click(NamedTuple):
     at_form: bool
 
 
+# By then a worker has begun a request, or it died over it.
+_PATIENCE = 60.0
+
+
 class Text(NamedTuple):
     """What somebody read and agreed to: a version with its mail."""
 
@@ -68,6 +72,7 @@ class Case:
         self._page: Page | None = None
         self._clicked: tuple[str, int] | None = None
         self._asked_at = 0.0
+        self._begun_at = 0.0
 
     def session(self) -> Session | None:
         """How the request stands; None before it has begun."""
@@ -100,6 +105,16 @@ class Case:
         """Whether it has ended because nobody could tell whether a mail went out."""
         session = self.session()
         return session is not None and session.status == "unknown"
+
+    def begin_again(self) -> bool:
+        """Put a request back to work that has not begun for long; whether it was."""
+        waits = self.story.deployed and self.acts[:1] != ["submit"]
+        if not waits or self.session() is not None:
+            return False
+        if time.monotonic() - self._begun_at < _PATIENCE:
+            return False
+        self._begun_at = time.monotonic()
+        return self._installation.command("resume", self.workflow).code == 0
 
     def resolve(self) -> bool:
         """Settle an unknown outcome by what the mail server got; whether it was."""
@@ -158,6 +173,7 @@ class Case:
         file = self._installation.write_request(self.story.id)
         named = ("--request-id", self.story.id)
         said = self._installation.command("submit", "support_email", file, *named)
+        self._begun_at = time.monotonic()
         return said.code == 0
 
     def _is_patient(self) -> bool:

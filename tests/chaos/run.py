@@ -78,6 +78,8 @@ class Run:
         for case in cases:
             if case.is_unknown and case.resolve():
                 self._count("resolve")
+            if case.begin_again():
+                self._count("resume")
             session = case.session()
             is_open = session is None or session.is_open
             if is_open and self._idle.pop(case.story.id, None) is not None:
