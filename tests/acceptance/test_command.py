@@ -132,6 +132,17 @@ def test_the_first_reviewer_is_an_admin_and_secrets_are_told_once(
     assert "admin" in table and SEND in table
 
 
+def test_without_a_key_a_newcomer_is_told_how_to_go_on(shell: Shell) -> None:
+    """W4: which variable, how one is made, and who needs the same one."""
+    del shell.env["PLACET_SECRET_KEY"]
+
+    said = shell.run("reviewers", "add", "zoe", *RIGHTS)
+
+    assert said.code == 2
+    for words in ("export PLACET_SECRET_KEY=", "openssl rand -hex 32", "every process"):
+        assert words in said.err
+
+
 def test_a_permission_that_no_tool_asks_for_is_refused(shell: Shell) -> None:
     """W4: `placet reviewers add` with a slip in it names what there is."""
     add = ("reviewers", "add", "--role", "reviewer", "--tenant", "main")

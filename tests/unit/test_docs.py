@@ -1,5 +1,6 @@
 """The docs name what there is: every command, setting and block."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ def test_the_reference_names_every_part_of_a_setting(part: type[BaseModel]) -> N
 @pytest.mark.parametrize("name", dir(blocks))
 def test_the_reference_names_every_block(name: str) -> None:
     assert f"`{name}`" in REFERENCE
+
+
+def test_the_readme_names_no_command_that_is_none() -> None:
+    known = {row[0].split()[0] for row in SUBCOMMANDS}
+    named = set(re.findall(r"(?:`|^ {4,})placet ([a-z-]+)", README, re.MULTILINE))
+    assert len(named) > 10
+    assert named - known == set()
 
 
 def test_the_readme_gives_every_dependency_its_line() -> None:
