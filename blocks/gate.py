@@ -99,6 +99,7 @@ class _Passing(NamedTuple):
     domain: Domain
     snapshot: ApprovalSnapshot
     stored: Stored
+    promised: Entry | None
 
 
 def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
@@ -108,15 +109,16 @@ def open_for(gate: Gate, claim_id: str, token: int, tool: str) -> Operation:
     `Refused` (guard_refused) where the guard says no, which is recorded.
     """
     passing = _approach(gate, claim_id, token, tool)
-    with gate.ledger.read() as tx:
-        promised = outbox.of_claim(tx, claim_id)
+    promised = passing.promised
+    if promised is None:
+        raise NotFound(f"Nothing was promised for claim {claim_id}.")
     # Read before the claim is marked: a store that does not answer sends nothing.
     body = gate.artifacts.get(promised.message)
     # From before the lease is read: who stands still after that is late.
     began = elapsed()
     with gate.ledger.write() as tx:
         until = began + _held_for(tx, claim_id)
-        refused = _pass(tx, passing, promised)
+        refused = _pass(tx, passing)
     _stop_if(refused)
     reach(Point.DISPATCHED)
 
@@ -135,7 +137,7 @@ def carry_out(gate: Gate, claim_id: str, token: int, tool: str, apply: Apply) ->
     payload = canonical.read_json(gate.artifacts.get(passing.snapshot.payload.ref))
     claim, result = passing.claim, None
     with gate.ledger.write() as tx:
-        refused = _pass(tx, passing, None)
+        refused = _pass(tx, passing)
         if refused is None:
             tenant = passing.snapshot.intent.tenant
             given = cast("dict[str, Json]", payload)
@@ -151,11 +153,12 @@ def _approach(gate: Gate, claim_id: str, token: int, tool: str) -> _Passing:
         claim = _claim(tx, claim_id, token)
         session = sessions.load(tx, claim.workflow)
         snapshot = versions.load(tx, claim.item, claim.version).snapshot
+        promised = outbox.find(tx, claim_id)
     domain = domain_of(gate.domains, session.domain)
     if snapshot.tool != tool:
         raise Refused(f"Claim {claim_id} is not for {tool}.", code="not_claimed")
     stored = facts.read_stored(gate.artifacts, domain.adapter, snapshot)
-    return _Passing(claim=claim, domain=domain, snapshot=snapshot, stored=stored)
+    return _Passing(claim, domain, snapshot, stored, promised)
 
 
 def _held_for(tx: Transaction, claim_id: str) -> float:
@@ -166,12 +169,9 @@ def _held_for(tx: Transaction, claim_id: str) -> float:
     return left
 
 
-def _pass(
-    tx: Transaction, passing: _Passing, promised: Entry | None
-) -> claims.Refused | None:
+def _pass(tx: Transaction, passing: _Passing) -> claims.Refused | None:
     claim, stored, domain = passing.claim, passing.stored, passing.domain
-    session = sessions.load(tx, claim.workflow)
-    return effects.dispatch(tx, claim, session, stored, domain, promised)
+    return effects.dispatch(tx, claim, stored, domain, passing.promised)
 
 
 def _stop_if(refused: claims.Refused | None) -> None:

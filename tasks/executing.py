@@ -187,25 +187,25 @@ def promise(
 
 
 def _act(services: Services, work: Work, claim: Claim) -> None:
+    effect = reconciling.effect_of(services, work, claim)
     seconds = services.settings.lease_seconds
 
     def renew(tx: Transaction) -> None:
         claims.renew(tx, claim, seconds)
 
     with LeaseKeeper(services.ledger, renew, seconds):
-        result = _effect(services, work, claim)
+        result = _effect(services, effect, claim)
     if result is None:
         return
-    if not isinstance(reconciling.effect_of(services, work, claim), Internal):
+    if not isinstance(effect, Internal):
         # An internal effect was recorded in its own transaction.
         with services.ledger.write() as tx:
             effects.finish(tx, claim, result)
     reach(Point.RECORDED)
 
 
-def _effect(services: Services, work: Work, claim: Claim) -> Result | None:
+def _effect(services: Services, effect: Effect, claim: Claim) -> Result | None:
     """What the tool says; None where the guard refused at the last moment."""
-    effect = reconciling.effect_of(services, work, claim)
     try:
         return _tool_of(effect)(services, claim.id, claim.token)
     except Refused as error:

@@ -29,7 +29,6 @@ from blocks.ledger.effect_tables import Execution, ExecutionClaim
 from blocks.ledger.facts import Stored
 from blocks.ledger.items import Item
 from blocks.ledger.outbox import Entry
-from blocks.ledger.sessions import Session
 from policies.errors import Conflict, NotFound, Superseded
 from policies.guard import Executable
 from policies.lifecycle import Event, State
@@ -108,7 +107,6 @@ class Found(Value):
 def dispatch(
     tx: Transaction,
     held: Claim,
-    session: Session,
     stored: Stored,
     domain: Domain,
     promised: Entry | None,
@@ -118,8 +116,8 @@ def dispatch(
     None lets the caller send `promised`, which must be what the claim's event tells;
     after that, no record of a result means "not known".
     """
-    present = sessions.load(tx, held.workflow, lock=True)
-    if present.lease_token != held.session_token:
+    session = sessions.load(tx, held.workflow, lock=True)
+    if session.lease_token != held.session_token:
         raise Superseded(f"Another process works on {held.workflow} now.")
     item = items.load(tx, held.item, lock=True)
     tx.look_at_clock()

@@ -4,7 +4,7 @@ import pytest
 
 from blocks import gate, smtp
 from blocks.gate import Operation
-from blocks.ledger import claims, effects, facts, outbox, sessions
+from blocks.ledger import claims, effects, facts, outbox
 from blocks.ledger.claims import Claim
 from blocks.ledger.effects import Result
 from policies.errors import Conflict, Refused, Superseded
@@ -211,8 +211,7 @@ def test_an_old_token_passes_neither_the_gate_s_look_nor_its_write(
     adapter = world.domain.adapter
     stored = facts.read_stored(world.services.artifacts, adapter, version.snapshot)
     with pytest.raises(Superseded), world.ledger.write() as tx:
-        session = sessions.load(tx, work.workflow)
-        effects.dispatch(tx, old, session, stored, world.domain, None)
+        effects.dispatch(tx, old, stored, world.domain, None)
     assert "dispatched" not in names(world.trail(work))
 
 
