@@ -10,7 +10,6 @@ from blocks.ledger.sessions import Session
 from blocks.prefect_runs import FlowRun, Woken
 from channels.local_run import use_running_server
 from policies.errors import PlacetError
-from tasks import cancelling
 from tasks.services import Services
 
 
@@ -51,6 +50,9 @@ def go_on(services: Services, workflow: str) -> Woken:
 
 def _give_up(services: Services, workflow: str) -> Woken:
     """Its run was cancelled: what is not done by now is not done any more."""
+    # Prefect, which this imports, reads its settings once: not before they are made.
+    from tasks import cancelling
+
     ended = cancelling.cancel_unattended(services, workflow, "system")
     then = f"the request ended as {ended}" if ended else "the supervisor ends it"
     return Woken(state="cancelled", detail=f"{cancelling.WHY} in Prefect: {then}")

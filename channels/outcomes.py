@@ -73,7 +73,7 @@ def _what_follows(settled: Settled) -> Iterator[str]:
     if run.state == "woken":
         yield f"Its request goes on by itself: {run.detail}."
     else:
-        yield "No process works on its request; this lets it go on:"
+        yield "No process works on its request; this lets it go on at once:"
 
 
 def _became(done: dict[str, Any]) -> str:

@@ -1,5 +1,8 @@
 """What was not taken, in the words of whoever handed it in."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from blocks.desk import NotTaken
 from blocks.ledger.people import TokenProof
 from policies.access import Denied
@@ -32,6 +35,17 @@ def turned_away(reviewer: str, denied: Denied) -> Refused:
     if denied.code == "wrong_proof":
         return _wrong_token(reviewer)
     return Refused(f"{denied.message}.", code=denied.code)
+
+
+@contextmanager
+def token_explained(reviewer: str) -> Iterator[None]:
+    """A refused proof in the words of whoever set the token."""
+    try:
+        yield
+    except Refused as error:
+        if error.code != "wrong_proof":
+            raise
+        raise _wrong_token(reviewer) from error
 
 
 def refused(outcome: NotTaken, reviewer: str) -> PlacetError:

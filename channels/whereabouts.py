@@ -89,8 +89,11 @@ def what_is_left(services: Services, session: Session) -> str:
     """What can still be done about a request that is closed."""
     lost = unsettled.of_workflow(services, session.workflow)
     if lost and session.status == "unknown":
-        told = unsettled.what_to_do(lost[0])
-        return f"{told[0].upper()}{told[1:]}. Then it goes on."
+        happened, _ = unsettled.commands(lost[0])
+        return (
+            f"Find out whether {lost[0].action_type} happened, and record that: "
+            f"{happened} (or not-happened). Then it goes on."
+        )
     return f"`placet status {session.workflow}` tells how it ended."
 
 

@@ -267,6 +267,9 @@ def _note_execution(services: Services, work: Work, claim: Claim) -> Work:
             detail=row["detail"],
             artifact=row["artifact"],
         )
+        if done in work.state.execution_result:
+            # Asked for again and not known yet: nothing was completed by that.
+            return work
         audit.append(tx, work.workflow, "step_completed", step="execute_action")
         others = tuple(e for e in work.state.execution_result if e.item != claim.item)
         steps = tuple(dict.fromkeys((*work.state.completed_steps, _STEP)))

@@ -9,6 +9,7 @@ from blocks.ledger.freezes import Scope
 from channels import naming, outcomes, output
 from channels.commands.common import As, JsonFlag, service, token
 from channels.outcomes import Settled
+from channels.refusals import token_explained
 from channels.service import TERMINAL, Service
 from policies.reason import MAX_REASON, MAX_REFERENCE
 
@@ -59,9 +60,10 @@ def resolve(
     serving = service()
     of, meant = naming.request(serving.services, workflow)
     happened = outcome == "happened"
-    settled, run = serving.settle(
-        of, _by(reviewer, reason), happened=happened, item=item or meant
-    )
+    with token_explained(reviewer):
+        settled, run = serving.settle(
+            of, _by(reviewer, reason), happened=happened, item=item or meant
+        )
     if json:
         output.document({"workflow_id": of, "item": settled, "run": run})
         return
@@ -92,7 +94,9 @@ def rolled_back(
     """
     services = service().services
     of, meant = naming.request(services, workflow)
-    noted = services.control.roll_back(of, _by(reviewer, reason), by, item or meant)
+    said = _by(reviewer, reason)
+    with token_explained(reviewer):
+        noted = services.control.roll_back(of, said, by, item or meant)
     if json:
         output.document({"workflow_id": of, "item": noted, "reversed_by": by})
         return
@@ -154,7 +158,8 @@ def _set(
     json: bool,
 ) -> None:
     scope = Scope(tenant=tenant, tool=tool)
-    serving.services.control.freeze(scope, by, frozen=frozen)
+    with token_explained(by.reviewer):
+        serving.services.control.freeze(scope, by, frozen=frozen)
     if json:
         output.document({"frozen": frozen, "tenant": tenant, "tool": tool})
         return

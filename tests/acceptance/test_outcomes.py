@@ -143,7 +143,24 @@ def test_a_request_with_an_unknown_outcome_is_not_resumed_but_settled(
     said = shell.run("resume", unknown.workflow)
 
     assert said.code == 5
+    assert "Find out whether support_email.send_reply happened" in said.err
     assert f"placet resolve {unknown.workflow} happened --as YOU" in said.err
+
+
+@pytest.mark.parametrize("command", ("resolve", "freeze"))
+def test_who_mistakes_a_token_is_told_so(
+    shell: Shell, unknown: Work, command: str
+) -> None:
+    """W4: the same words wherever somebody acts."""
+    about = (unknown.workflow, "happened") if command == "resolve" else ()
+    act = (command, *about, "--as", "ada", "--reason", WHY)
+
+    said = shell.run(*act, by="bob")
+
+    assert (said.code, "PLACET_TOKEN is not that of a reviewer" in said.err) == (
+        3,
+        True,
+    )
 
 
 def test_a_request_is_named_by_whatever_of_it_one_has(

@@ -52,3 +52,12 @@ def test_every_turn_tells_once_what_only_a_person_can_settle(world: World) -> No
     assert (len(told), [len(t.reported) for t in turns]) == (1, [1, 1, 1])
     assert f"<{key}@placet.test> to grace@example.com" in turns[0].reported[0].what
     assert f"placet resolve {work.workflow} happened" in turns[0].reported[0].what
+
+
+def test_asking_in_vain_leaves_the_trail_as_it_is(world: World) -> None:
+    """R1: a request that is over does not get longer with each turn."""
+    work = ended_as_unknown(world)
+    before = world.trail(work)
+    for _ in range(3):
+        whole_turn(world)
+    assert world.trail(work)[len(before) :] == ()

@@ -1,5 +1,8 @@
 """Every argument of every command has its help, and a slip shows how it is called."""
 
+import subprocess
+import sys
+
 import pytest
 
 from channels.command import SUBCOMMANDS, app, run
@@ -16,6 +19,19 @@ def test_every_argument_has_its_help(words: tuple[str, ...]) -> None:
     arguments = command.assemble_argument_collection(parse_docstring=True)
 
     assert [a.name for a in arguments if not a.parameter.help] == []
+
+
+def test_no_command_imports_prefect_before_it_knows_which_server_there_is() -> None:
+    """W4: it reads its settings once; a local run's server is looked for by then."""
+    modules = {row[1].partition(":")[0] for row in SUBCOMMANDS} - {"demo"}
+    lines = [f"import channels.commands.{name}" for name in sorted(modules)]
+    look = "import sys; sys.exit('prefect' in sys.modules)"
+
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join((*lines, look))], check=False
+    )
+
+    assert done.returncode == 0
 
 
 def test_a_usage_line_tells_what_is_required_and_what_is_not() -> None:
