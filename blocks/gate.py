@@ -171,7 +171,9 @@ def _held_for(tx: Transaction, claim_id: str) -> float:
 
 def _pass(tx: Transaction, passing: _Passing) -> claims.Refused | None:
     claim, stored, domain = passing.claim, passing.stored, passing.domain
-    return effects.dispatch(tx, claim, stored, domain, passing.promised)
+    return effects.dispatch(
+        tx, claim, passing.snapshot, stored, domain, passing.promised
+    )
 
 
 def _stop_if(refused: claims.Refused | None) -> None:

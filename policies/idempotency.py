@@ -1,5 +1,6 @@
 """One operation, one key: where a key is unique and what it is made of."""
 
+import json
 from base64 import b32encode
 
 from policies import canonical
@@ -11,6 +12,12 @@ def scope(environment: str, tenant: str, tool: str) -> str:
     A JSON array, so that no name can be split in two ways.
     """
     return canonical.canonical_bytes([environment, tenant, tool]).decode()
+
+
+def tool_of(scope: str) -> str:
+    """The tool whose operations a scope is for."""
+    _, _, tool = json.loads(scope)
+    return str(tool)
 
 
 def short_id(prefix: str, hashed: str) -> str:

@@ -52,8 +52,7 @@ def execute(services: Services, work: Work, item: str) -> Work:
     claim = _hold(services, work, item)
     if claim is not None and claim.state == "claimed":
         reach(Point.RETRY_CLAIMED if claim.attempts else Point.CLAIMED)
-        _act(services, work, claim)
-        claim = _present(services, claim)
+        claim = _act(services, work, claim)
     if claim is not None and claim.state == "unknown" and _is_due(services, claim):
         reach(Point.OUTCOME_LOST)
         reconciling.look_up(services, work, claim)
@@ -186,7 +185,8 @@ def promise(
     return acting.promise(services, effect, payload, snapshot.key)
 
 
-def _act(services: Services, work: Work, claim: Claim) -> None:
+def _act(services: Services, work: Work, claim: Claim) -> Claim:
+    """Let the tool act and record what it says; the claim as it stands then."""
     effect = reconciling.effect_of(services, work, claim)
     seconds = services.settings.lease_seconds
 
@@ -196,12 +196,14 @@ def _act(services: Services, work: Work, claim: Claim) -> None:
     with LeaseKeeper(services.ledger, renew, seconds):
         result = _effect(services, effect, claim)
     if result is None:
-        return
+        return _present(services, claim)
+    # An internal effect was recorded in its own transaction.
     if not isinstance(effect, Internal):
-        # An internal effect was recorded in its own transaction.
         with services.ledger.write() as tx:
             effects.finish(tx, claim, result)
+            claim = claims.load(tx, claim.id)
     reach(Point.RECORDED)
+    return _present(services, claim) if claim.state == "claimed" else claim
 
 
 def _effect(services: Services, effect: Effect, claim: Claim) -> Result | None:

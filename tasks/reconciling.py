@@ -1,8 +1,9 @@
 """Finding out what became of an effect whose outcome is not known."""
 
-from blocks.ledger import effects, outbox, versions
+from blocks.ledger import effects, outbox
 from blocks.ledger.claims import Claim
 from blocks.recovery import Point, reach
+from policies import idempotency
 from policies.errors import Conflict
 from tasks import effects as acting
 from tasks.effects import Effect, External
@@ -48,9 +49,8 @@ def look_up(services: Services, work: Work, claim: Claim) -> bool:
 
 def effect_of(services: Services, work: Work, claim: Claim) -> Effect:
     """What a claim's tool does, and how."""
-    with services.ledger.read() as tx:
-        tool = versions.load(tx, claim.item, claim.version).snapshot.tool
-    effect: Effect = tools_of(services, work.session.domain).EFFECTS[tool]
+    tools = tools_of(services, work.session.domain)
+    effect: Effect = tools.EFFECTS[idempotency.tool_of(claim.scope)]
     return effect
 
 

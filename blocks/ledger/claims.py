@@ -112,6 +112,9 @@ class Claim(Value):
     lost_at: datetime | None
 
 
+_NOT_YET = dict.fromkeys(("dispatched_at", "finished_at", "due_at", "lost_at"))
+
+
 class Refused(Value):
     """The guard said no; the item has been moved and nothing was claimed or sent."""
 
@@ -132,6 +135,7 @@ def claim(
 ) -> Claim | Refused:
     """The right to execute an item's approved version, or what is already there.
 
+    `session` is as it stands in this transaction: whoever holds its lease, claims.
     One claim per scope and key, whoever asks: the same intent gets the claim that
     exists, another one is refused (key_conflict), which is recorded. What is `promised`
     to a provider is in the outbox with it; an internal effect promises nothing.
@@ -154,9 +158,11 @@ def claim(
         "state": "claimed",
         "owner": owner,
         "token": 1,
-        "session_token": sessions.load(tx, item.workflow).lease_token,
+        "session_token": session.lease_token,
         "lease_until": tx.now + timedelta(seconds=seconds),
         "claimed_at": tx.now,
+        "attempts": 0,
+        "lookups": 0,
     }
     if not tx.inserted(ExecutionClaim, row):
         # Somebody was faster than our look: now there is something to find.
@@ -177,7 +183,7 @@ def claim(
     if promised is not None:
         outbox.promise(tx, item.workflow, row["id"], promised)
     items.move(tx, item, Event.CLAIM_EFFECT)
-    made = load(tx, row["id"])
+    made = Claim.model_validate({**_NOT_YET, **row})
     note(tx, item, made, "execution_claimed", **outbox.told_of(promised))
     return made
 

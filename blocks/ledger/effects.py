@@ -21,7 +21,6 @@ from blocks.ledger import (
     proposals,
     reservations,
     sessions,
-    versions,
 )
 from blocks.ledger.claims import Claim, Refused
 from blocks.ledger.database import Transaction
@@ -32,6 +31,7 @@ from blocks.ledger.outbox import Entry
 from policies.errors import Conflict, NotFound, Superseded
 from policies.guard import Executable
 from policies.lifecycle import Event, State
+from policies.snapshot import ApprovalSnapshot
 from policies.value import Value
 
 Outcome: TypeAlias = Literal["executed", "failed", "unknown"]
@@ -107,21 +107,22 @@ class Found(Value):
 def dispatch(
     tx: Transaction,
     held: Claim,
+    snapshot: ApprovalSnapshot,
     stored: Stored,
     domain: Domain,
     promised: Entry | None,
 ) -> Refused | None:
     """The last step before the effect: guard again, and only the newest token passes.
 
-    None lets the caller send `promised`, which must be what the claim's event tells;
-    after that, no record of a result means "not known".
+    `snapshot` is the claimed version's. None lets the caller send `promised`, which
+    must be what the claim's event tells; after that, no record of a result means "not
+    known".
     """
     session = sessions.load(tx, held.workflow, lock=True)
     if session.lease_token != held.session_token:
         raise Superseded(f"Another process works on {held.workflow} now.")
     item = items.load(tx, held.item, lock=True)
     tx.look_at_clock()
-    snapshot = versions.load(tx, item.id, held.version).snapshot
     changed = promised is not None and not _is_as_told(tx, promised)
     answer = facts.ask_guard(
         tx, session, item, snapshot, stored, domain, message_changed=changed

@@ -211,7 +211,7 @@ def test_an_old_token_passes_neither_the_gate_s_look_nor_its_write(
     adapter = world.domain.adapter
     stored = facts.read_stored(world.services.artifacts, adapter, version.snapshot)
     with pytest.raises(Superseded), world.ledger.write() as tx:
-        effects.dispatch(tx, old, stored, world.domain, None)
+        effects.dispatch(tx, old, version.snapshot, stored, world.domain, None)
     assert "dispatched" not in names(world.trail(work))
 
 
