@@ -27,7 +27,7 @@ from policies.decision import (
     Wait,
 )
 from policies.errors import PlacetError, Superseded
-from tasks import cancelling, deciding, opening, steps
+from tasks import cancelling, deciding, late_answers, opening, steps
 from tasks import work as working
 from tasks.services import Services, load_services
 from tasks.work import Work
@@ -117,6 +117,9 @@ async def _loop(services: Services, work: Work, run: FlowRun) -> Work:
             case Wait():
                 work = await wait_until_changed(services, work, decision, run)
             case Complete() | Fail() | Block():
+                # What was clicked and not read is a part of its trail, or changes it.
+                if late_answers.read_left(services, work.workflow):
+                    continue
                 work = steps.close_request(services, work, decision)
     return work
 

@@ -32,6 +32,7 @@ from prefect.states import Running, Scheduled
 from pydantic import ValidationError
 
 from blocks.ledger.rounds import PauseKind, PauseRow
+from blocks.prefect_forms import response_key
 from blocks.recovery import Point, reach
 from flows.cancelled import is_cancelled, stop_if_cancelled, waiting_in
 from flows.form import run_input
@@ -218,7 +219,7 @@ async def _close_form(other_run: UUID) -> None:
 async def _stored_answer(pause: PauseRow) -> Answer | None:
     """A form's answer as Prefect keeps it, with the time at which it was sent."""
     client, _ = get_or_create_client()
-    key = _response_key(pause)
+    key = response_key(pause)
     rows = await client.filter_flow_run_input(
         UUID(pause.flow_run_id), key_prefix=key, limit=1, exclude_keys=set()
     )
@@ -230,16 +231,11 @@ async def _forget_answer(pause: PauseRow) -> None:
     """Delete a form's answer from Prefect: it holds a code, and the ledger has it."""
     try:
         await adelete_flow_run_input(
-            _response_key(pause), flow_run_id=UUID(pause.flow_run_id)
+            response_key(pause), flow_run_id=UUID(pause.flow_run_id)
         )
     except _NO_SERVER:
         # The code in it is used up; nothing depends on its being gone.
         return
-
-
-def _response_key(pause: PauseRow) -> str:
-    state = "suspended" if pause.kind == "suspended" else "paused"
-    return f"{state}-{pause.key}-response"
 
 
 async def _make_running(run: FlowRun) -> bool:

@@ -4,7 +4,7 @@ from blocks.ledger import cancelling, items, sessions
 from policies import lifecycle
 from policies.lifecycle import State
 from policies.state import SessionStatus
-from tasks import executing, opening
+from tasks import executing, late_answers, opening
 from tasks import work as working
 from tasks.services import Services
 from tasks.work import Work
@@ -31,6 +31,7 @@ def cancel(services: Services, work: Work, actor: str) -> SessionStatus | None:
     None while an effect is under way, which is brought to its end first. One whose
     outcome nobody can tell ends it as unknown.
     """
+    late_answers.read_left(services, work.workflow)
     work = executing.fill_in(services, _as_it_is(services, work))
     with services.ledger.write() as tx:
         sessions.require(tx, work.held)

@@ -5,6 +5,7 @@ everything goes through the same leases and guarded writes as the requests' own 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from prefect import task
@@ -17,9 +18,16 @@ from blocks.ledger.sessions import Session
 from blocks.ledger.unattended import LeftOver
 from blocks.recovery import Point, reach
 from policies.attendance import Run, Unattended, care_for, may_act_for
-from policies.errors import PlacetError, Superseded
+from policies.errors import PlacetError, Superseded, Unavailable
 from policies.value import Value
-from tasks import cancelling, executing, opening, reconciling, unsettled
+from tasks import (
+    cancelling,
+    executing,
+    late_answers,
+    opening,
+    reconciling,
+    unsettled,
+)
 from tasks.services import Services
 from tasks.unsettled import Outcome
 from tasks.work import Work
@@ -116,6 +124,30 @@ def _read_runs(
 
 
 @_chore
+def read_late_answers(services: Services) -> Turn:
+    """Record what was clicked on forms of requests that have ended meanwhile."""
+    with services.ledger.read() as tx:
+        found = unattended.unread_forms(tx, BATCH)
+    runs: dict[str, Run] = {}
+    # A request without a deployment may have had a server that ended with it.
+    with suppress(Unavailable):
+        runs = prefect_states.read_many({run for _, run in found}, services.clock())
+    known = [
+        workflow for workflow, run in found if run in runs and runs[run].kind != "gone"
+    ]
+    turn = Turn()
+    for workflow in dict.fromkeys(known):
+        turn += _each(workflow, partial(_read_late, services, workflow))
+    return turn
+
+
+def _read_late(services: Services, workflow: str) -> Turn:
+    number = late_answers.read_left(services, workflow)
+    done = Done(about=workflow, what=f"{number} late answers recorded")
+    return Turn(done=(done,) if number else ())
+
+
+@_chore
 def bury_keys(services: Services) -> Turn:
     """Replace claims that are past their retention by tombstones."""
     keep = opening.retention_of(services)
@@ -141,7 +173,13 @@ def report_outcomes(services: Services) -> Turn:
 
 
 # Requests first: one that was cancelled must not have its effect tried again.
-_CHORES = (look_after_requests, recover_effects, report_outcomes, bury_keys)
+_CHORES = (
+    look_after_requests,
+    recover_effects,
+    read_late_answers,
+    report_outcomes,
+    bury_keys,
+)
 
 
 def take_turn(services: Services) -> Turn:

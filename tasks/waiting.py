@@ -17,23 +17,22 @@ from blocks.ledger.database import Transaction
 from blocks.ledger.people import CodeProof
 from blocks.ledger.rounds import PauseKind, PauseRow
 from blocks.ledger.verdicts import Refusal
+from blocks.prefect_forms import FormAnswer
 from blocks.recovery import Point, reach
 from policies import form as forms
 from policies import interaction, packet
-from policies.access import Channel
 from policies.canonical import canonicalise
 from policies.errors import Misconfigured
 from policies.form import Form
 from policies.interaction import Interaction
 from policies.lifecycle import OPEN
 from policies.value import Json, Value
-from tasks import executing, resuming
+from tasks import executing, late_answers, resuming
 from tasks import work as working
 from tasks.asking import refresh_items
+from tasks.late_answers import PREFECT_FORM as PREFECT_FORM
 from tasks.services import Services
 from tasks.work import Work
-
-PREFECT_FORM = Channel(name="prefect form", method="one-time code", signed_in=False)
 
 
 class Asking(Value):
@@ -92,6 +91,7 @@ def take_answer(
     said = forms.read_answer(form, values)
     notice, kept = "", None
     if said.outdated:
+        late_answers.refuse(services, work.workflow, said, "stale_version")
         notice = "The form was answered for an earlier version: look at this one."
         return _show_next(services, work, notice, None)
     if said.verdicts or said.answers or said.wants_to_edit is None:
@@ -165,7 +165,10 @@ def take_stored_answer(
     submitted_at: datetime | None = None,
 ) -> Work:
     """Hand in the answer to a pause of an earlier attempt, if there was one."""
-    if values is not None and work.session.pending is not None:
+    if values is not None and work.session.pending is None:
+        at = submitted_at or services.clock()
+        late_answers.take(services, work.workflow, FormAnswer(values, at))
+    elif values is not None:
         form = form_shown(services, work)
         work = take_answer(services, work, form, values, submitted_at)
     end_pause(services, work, pause)

@@ -14,7 +14,7 @@ from blocks.ledger import audit, items, rounds, sessions
 from blocks.ledger.database import Transaction
 from blocks.ledger.effect_tables import ExecutionClaim, OutboxRow
 from blocks.ledger.sessions import Session
-from blocks.ledger.tables import WorkflowSession
+from blocks.ledger.tables import Pause, WorkflowSession
 from policies import lifecycle
 from policies.attendance import Unattended
 from policies.lifecycle import State
@@ -94,6 +94,15 @@ _OWED = select(OutboxRow.id).where(
 )
 
 
+_UNREAD = (
+    select(Pause.workflow, Pause.flow_run_id)
+    .join(WorkflowSession, WorkflowSession.id == Pause.workflow)
+    .where(Pause.state == "asked", WorkflowSession.status.not_in(OPEN_STATUS))
+    .order_by(Pause.asked_at.desc())
+    .limit(bindparam("most"))
+)
+
+
 class LeftOver(Value):
     """An effect whose process is gone, or whose outcome or retry is due."""
 
@@ -116,6 +125,12 @@ def effects(tx: Transaction, most: int) -> tuple[LeftOver, ...]:
         LeftOver(claim=row.id, workflow=row.workflow, item=row.item, token=row.token)
         for row in rows
     )
+
+
+def unread_forms(tx: Transaction, most: int) -> tuple[tuple[str, str], ...]:
+    """Requests that ended with a form unread, each with its run; the newest first."""
+    rows: Any = tx.all(_UNREAD, {"most": most})
+    return tuple((row.workflow, row.flow_run_id) for row in rows)
 
 
 def put_off(tx: Transaction, left: LeftOver, seconds: float) -> None:
