@@ -25,6 +25,11 @@ class Answer(NamedTuple):
     err: str
 
     @property
+    def words(self) -> str:
+        """All that it said, whatever line it stands on."""
+        return " ".join(f"{self.out} {self.err}".split())
+
+    @property
     def document(self) -> Any:
         """Its output, which is one JSON document."""
         assert self.out, self.err

@@ -30,7 +30,8 @@ def test_what_was_not_sent_before_its_run_was_cancelled_is_never_sent(
     again = deployed.command("supervise", "--once")
 
     assert (looked.code, said.code, again.code) == (0, 0, 0), said.err
-    assert "is cancelled" in said.out and "ended as cancelled" in said.out
+    assert "its run was cancelled in Prefect" in said.words
+    assert "ended as cancelled" in said.words
     assert deployed.session(workflow).status == "cancelled"
     assert deployed.run_of(workflow).state() == "Cancelled"
     assert len(deployed.mails("called-off")) == 1
@@ -91,7 +92,7 @@ def test_a_deployed_request_that_was_carried_on_here_is_reported_and_resumed_her
     deployed.decide(deployed.item(workflow), "approve", deployed.add_reviewer())
     resumed = deployed.start("resume", workflow)
 
-    assert "it has no deployment; go on with: placet resume" in told.out
+    assert "it has no deployment; go on with: placet resume" in told.words
     assert resumed.wait() == 0, resumed.said()
     assert deployed.session(workflow).status == "completed"
     assert len(deployed.mails("both")) == 1

@@ -68,7 +68,8 @@ def test_a_suspended_run_that_somebody_set_to_running_is_told_dead_and_goes_on(
     said = decide(deployed, workflow)
     resumed = deployed.command("resume", workflow)
 
-    assert "no process works on it any more; the run is Running" in said
+    told = "no process works on it any more; the run is Running"
+    assert told in " ".join(said.split())
     assert resumed.code == 0, resumed.err
     assert deployed.wait_until_closed(workflow) == "completed"
     assert len(deployed.mails("set-running")) == 1
@@ -239,8 +240,8 @@ def test_a_stopped_request_says_where_it_is_and_how_it_goes_on(
     send(process.pid, number)
 
     assert process.wait() == status
-    *before, stopped, where, how = process.said().splitlines()
-    assert stopped == "placet: stopped."
-    assert where == f"{workflow} is waiting: {item} (waiting_for_review)."
-    assert how.endswith(f"placet resume {workflow}")
-    assert not [line for line in before if "prefect." in line or " | " in line]
+    said = process.said()
+    _, ending = " ".join(said.split()).split("placet: stopped. ")
+    assert ending.startswith(f"{workflow} is waiting: {item} (waiting_for_review). ")
+    assert ending.endswith(f"placet resume {workflow}")
+    assert "prefect." not in said and " | " not in said
