@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 # A busy machine is no failure of a property.
 settings.register_profile("placet", deadline=None)
 settings.load_profile("placet")
+
+# pytest's own workers claim a width for what is no terminal.
+os.environ.pop("COLUMNS", None)
 
 DATABASES = ("sqlite", "postgresql")
 # A crash of the machine may cost a test's data.

@@ -35,7 +35,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.orm import DeclarativeBase
 
 from blocks import private
-from blocks.ledger import audit, idle
+from blocks.ledger import audit
 from blocks.ledger.clock import Clock, ServerClock, utc_now
 from policies.errors import Misconfigured, Unavailable
 
@@ -206,11 +206,13 @@ def make_engine(url: str) -> Engine:
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     # An error that quotes its parameters would quote people's texts.
-    engine = create_engine(
-        parsed, connect_args={"connect_timeout": 10}, hide_parameters=True
+    return create_engine(
+        parsed,
+        # Without it, each connection of each process fails once after a restart.
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 10},
+        hide_parameters=True,
     )
-    idle.look_after(engine)
-    return engine
 
 
 def _parse(url: str) -> URL:

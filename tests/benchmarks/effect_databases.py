@@ -88,8 +88,9 @@ class OnPostgres:
         with server.copied(self._template) as url:
             self.effect = _capture(Place(url, folder), self._ready.pop())
             self._made = _per_effect(self._before, _count(url), 1)
-        # BEGIN and COMMIT travel too.
-        self.round_trips = self.effect.asked + 2 * self.effect.transactions
+        # BEGIN and COMMIT travel too; and before each transaction the pool asks whether
+        # its connection is alive, which is no part of the bound.
+        self.round_trips = self.effect.asked + 3 * self.effect.transactions
         self._renamed = server.copy(self._template)
         bound.rename_rows(self._renamed, self._ready)
         server.tidy(self._renamed)
