@@ -257,6 +257,8 @@ def _present(services: Services, claim: Claim) -> Claim:
 
 def _note_execution(services: Services, work: Work, claim: Claim) -> Work:
     with services.ledger.write() as tx:
+        # Who was superseded notes nothing, and says so.
+        sessions.require(tx, work.held)
         work = working.read(tx, work.held)
         row = effects.result_of(tx, claim.id)
         if row is None:
