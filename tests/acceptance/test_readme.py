@@ -119,6 +119,7 @@ def newcomer(
         person.leaves()
 
 
+@pytest.mark.timeout(360)
 def test_a_newcomer_comes_from_nothing_to_a_decision_and_on(
     newcomer: Newcomer, mail: RecordingServer
 ) -> None:
