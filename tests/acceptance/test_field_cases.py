@@ -82,7 +82,7 @@ def test_d8_what_is_overdue_is_not_offered_before_anybody_has_noticed(
 ) -> None:
     work = shell.world.asked()
     item = shell.world.item(work).id
-    assert "To decide: placet decide" in shell.said("show", item)
+    assert f"placet decide {item} approve" in shell.said("show", item)
     forging.run(shell.world.ledger, OVER, of=work.workflow)
 
     assert shell.said("queue") == "Nothing waits.\n"
