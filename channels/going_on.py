@@ -29,13 +29,18 @@ def as_its_run_allows(services: Services, session: Session) -> Session:
 def go_on(services: Services, workflow: str) -> Woken:
     """Have a request whose run had ended run again, where a worker can.
 
-    One whose run was cancelled ends here, with what happened by then.
+    One that a process holds, which waits for another item's verdict, say, is left to
+    it. One whose run was cancelled ends here, with what happened by then.
     """
     with services.ledger.read() as tx:
         session = sessions.load(tx, workflow)
+        live = session.lease_until is not None and session.lease_until > tx.now
     by_hand = f"go on with: placet resume {workflow}"
     if not session.is_open:
         return Woken(state="not waiting", detail=f"the request is {session.status}")
+    if live:
+        detail = f"{session.lease_owner} works on it and comes to this by itself"
+        return Woken(state="not waiting", detail=detail)
     try:
         session = as_its_run_allows(services, session)
         if not session.deployed or session.flow_run_id is None:

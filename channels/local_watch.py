@@ -13,6 +13,7 @@ from policies import lifecycle
 from policies.errors import NotFound, PlacetError
 from policies.interaction import Interaction
 from policies.state import OPEN_STATUS
+from tasks import unsettled
 
 _LOOK_EVERY = 1.0
 
@@ -64,6 +65,8 @@ class LocalWatch(Repeating):
             self._tell(f"{question.id}  {question.question}")
             answer = f"placet answer {self._workflow} {question.id} VALUE --as YOU"
             self._tell(f"  {answer}")
+        for lost in unsettled.of_workflow(self._service.services, self._workflow):
+            outcomes.tell(lost, self._tell)
 
     def _tell(self, line: str) -> None:
         output.warn(f"  {line}")

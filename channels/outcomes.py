@@ -17,6 +17,8 @@ class Settled(NamedTuple):
     reviewer: str
     happened: bool
     run: Woken
+    left: tuple[Outcome, ...]
+    """What is still not known of the same request."""
 
 
 def tell(outcome: Outcome, to: Callable[[str], None] = output.say) -> None:
@@ -30,7 +32,9 @@ def tell(outcome: Outcome, to: Callable[[str], None] = output.say) -> None:
 def tell_commands(outcome: Outcome, to: Callable[[str], None] = output.say) -> None:
     """Who settles it, and what they type."""
     if outcome.settled_by == "provider":
-        to("    The supervisor asks again; a person who knows better may settle it:")
+        again = unsettled.asked_again(outcome)
+        to(f"    {again[0].upper()}{again[1:]}.")
+        to("    A person who knows better may settle it:")
     else:
         to("    Find out there whether it happened, and record which:")
     for command in unsettled.commands(outcome):
@@ -57,11 +61,13 @@ def tell_settled(settled: Settled) -> None:
         output.say(line)
     if settled.run.state in ("dead", "unreachable"):
         output.command(f"placet resume {settled.workflow}")
+    for outcome in settled.left:
+        tell(outcome)
 
 
 def _what_follows(settled: Settled) -> Iterator[str]:
     run, again = settled.run, not settled.happened
-    if run.state in ("not waiting", "cancelled"):
+    if run.state == "cancelled":
         yield f"Nothing more follows by itself: {run.detail}."
         return
     if run.state == "unreachable":
@@ -72,8 +78,11 @@ def _what_follows(settled: Settled) -> Iterator[str]:
         yield "Nothing is sent again."
     if run.state == "woken":
         yield f"Its request goes on by itself: {run.detail}."
+    elif run.state == "not waiting":
+        yield f"Nothing is left to do by hand: {run.detail}."
     else:
-        yield "No process works on its request; this lets it go on at once:"
+        sends = "sends it and carries the request on" if again else "lets it go on"
+        yield f"No process works on its request; this {sends} at once:"
 
 
 def _became(done: dict[str, Any]) -> str:

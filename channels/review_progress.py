@@ -6,11 +6,13 @@ from collections.abc import Callable
 from blocks.ledger import items, questions, rounds, sessions
 from blocks.ledger.sessions import Session
 from blocks.prefect_runs import Woken
+from channels import outcomes
 from channels.review_terminal import Terminal
 from channels.service import Service
 from policies import lifecycle
 from policies.errors import NotFound
 from policies.value import Value
+from tasks import unsettled
 
 # A worker that has to start Python first needs about ten seconds.
 FOLLOW_FOR = 30.0
@@ -99,6 +101,8 @@ def _tell(service: Service, before: Place, place: Place, terminal: Terminal) -> 
         terminal.say(f"The request is {session.status}.", style)
         for line in _executions(service, session.workflow):
             terminal.say(line)
+        for lost in unsettled.of_workflow(service.services, session.workflow):
+            outcomes.tell(lost, terminal.say)
     elif not place.worked_on:
         terminal.say("No process works on this request now.")
         terminal.say(f"`placet resume {session.workflow}` puts it back to work.")
@@ -120,4 +124,5 @@ def _executions(service: Service, workflow: str) -> list[str]:
         f"{done['outcome']}: version {done['version']}, {done['provider_ref']}"
         for item in path["items"]
         for done in item["executions"]
+        if done["outcome"] != "unknown"
     ]

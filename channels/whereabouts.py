@@ -23,6 +23,7 @@ from policies.state import RequestState
 from policies.value import Value
 from tasks import unsettled
 from tasks.services import Services
+from tasks.unsettled import Outcome
 
 NOT_BEGUN = "not_begun"
 
@@ -89,12 +90,20 @@ def what_is_left(services: Services, session: Session) -> str:
     """What can still be done about a request that is closed."""
     lost = unsettled.of_workflow(services, session.workflow)
     if lost and session.status == "unknown":
-        happened, _ = unsettled.commands(lost[0])
-        return (
-            f"Find out whether {lost[0].action_type} happened, and record that: "
-            f"{happened} (or not-happened). Then it goes on."
-        )
+        return _how_to_settle(lost[0])
     return f"`placet status {session.workflow}` tells how it ended."
+
+
+def _how_to_settle(lost: Outcome) -> str:
+    happened, _ = unsettled.commands(lost)
+    command = f"{happened} (or not-happened). Then it goes on."
+    if lost.settled_by == "provider":
+        again = unsettled.asked_again(lost)
+        return (
+            f"Whether {lost.action_type} happened is not known: {again}. Whoever knows "
+            f"better records it: {command}"
+        )
+    return f"Find out whether {lost.action_type} happened, and record that: {command}"
 
 
 def run_of(services: Services, session: Session) -> FlowRun | None:

@@ -76,6 +76,13 @@ def what_to_do(outcome: Outcome) -> str:
     return f"find out whether it did, and record that: {happened} (or not-happened)"
 
 
+def asked_again(outcome: Outcome) -> str:
+    """That its provider will be asked, and when next."""
+    due = outcome.asked_again_at
+    when = "" if due is None else f", at {due:%Y-%m-%d %H:%M:%S} UTC or soon after"
+    return f"the supervisor asks its provider again{when}"
+
+
 def in_words(outcome: Outcome) -> str:
     """What is not known, on one line, for whoever finds it there."""
     to = f" to {outcome.recipient}" if outcome.recipient else ""

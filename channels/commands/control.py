@@ -12,6 +12,7 @@ from channels.outcomes import Settled
 from channels.refusals import token_explained
 from channels.service import TERMINAL, Service
 from policies.reason import MAX_REASON, MAX_REFERENCE
+from tasks import unsettled
 
 Why = Annotated[
     str,
@@ -64,10 +65,12 @@ def resolve(
         settled, run = serving.settle(
             of, _by(reviewer, reason), happened=happened, item=item or meant
         )
+    left = unsettled.of_workflow(serving.services, of)
     if json:
-        output.document({"workflow_id": of, "item": settled, "run": run})
+        document = {"workflow_id": of, "item": settled, "run": run, "outcomes": left}
+        output.document(document)
         return
-    outcomes.tell_settled(Settled(of, settled, reviewer, happened, run))
+    outcomes.tell_settled(Settled(of, settled, reviewer, happened, run, left))
 
 
 def rolled_back(

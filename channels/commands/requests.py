@@ -127,7 +127,8 @@ def _begin_again(serving: Service, workflow: str, run: FlowRun, json: bool) -> i
         raise Conflict(
             f"{workflow} is about to begin: its run is {run.state}.",
             code="lease_held",
-            hint="If its process is dead, cancel the run in Prefect and resume again.",
+            hint=f"If its process is dead: prefect flow-run cancel {run.id}, and then "
+            f"placet resume {workflow}.",
         )
     if run.deployed:
         state = prefect_runs.reschedule(run.id)

@@ -127,6 +127,19 @@ def test_what_is_about_to_begin_is_left_alone(idle: Installation) -> None:
     assert run.state_type() == "RUNNING"
 
 
+def test_what_never_begins_is_begun_again_as_it_is_told(idle: Installation) -> None:
+    """W4: each command of the hint works as it stands."""
+    workflow, run = submitted(idle, str(uuid4()))
+    died(run, "", "RUNNING")
+    hint = idle.command("resume", workflow, "--json").document["error"]["hint"]
+    cancel = f"prefect flow-run cancel {run.id}"
+    assert hint.endswith(f"{cancel}, and then placet resume {workflow}.")
+
+    assert idle.start_module(*cancel.split()).wait() == 0
+    assert idle.command("resume", workflow).code == 0
+    assert run.state_type() == "SCHEDULED"
+
+
 def test_the_status_of_a_request_whose_run_has_failed_tells_the_runs_message(
     idle: Installation,
 ) -> None:

@@ -93,8 +93,11 @@ def test_of_several_each_is_named_by_its_item(
     work = lost(shell.world, mail, recipients=["c-1", "c-2"])
     told = commands(shell.said("queue"))
 
-    for command in (told[0], told[2]):
-        assert shell.run(*typed(command), by="ada").code == 0
+    receipt = shell.said(*typed(told[0]), by="ada")
+    (left,) = shell.document("queue")["outcomes"]
+    last = commands(receipt)[0]
+    assert (left["item"], last[-1]) == (shell.world.items(work)[1].id, "WHY")
+    assert shell.run(*typed(last), by="ada").code == 0
 
     assert [row.state for row in shell.world.items(work)] == ["executed", "executed"]
     assert shell.said("queue") == "Nothing waits.\n"
@@ -134,6 +137,25 @@ def test_what_did_not_happen_is_told_so_with_what_follows(
     work, _ = shell.world.advance(shell.world.superseded(unknown))
     assert (work.session.status, len(mail.received)) == ("completed", 2)
     assert "a1 executed: " in shell.said("status", unknown.workflow)
+
+
+@pytest.mark.parametrize("outcome", ("happened", "not-happened"))
+def test_a_request_that_a_process_carries_is_left_to_it(
+    shell: Shell, mail: RecordingServer, outcome: str
+) -> None:
+    """X5, W4: `placet resume` would be refused, so nobody is told to type it."""
+    world, mail.behaviour = shell.world, "drop_before_reply"
+    work = world.resumed(recipients=["c-1", "c-2"])
+    world.edit_address("c-2", "turing@example.com")
+    work, _ = world.advance(work)
+    assert world.items(work)[1].state == "waiting_for_review"
+
+    told = typed(["resolve", work.workflow, outcome, "--as", "YOU", "--reason", "WHY"])
+    receipt = shell.said(*told, by="ada")
+
+    assert shell.refused("resume", work.workflow) == (5, "lease_held")
+    assert "placet resume" not in receipt
+    assert "works on it and comes to this by itself" in receipt
 
 
 def test_a_request_with_an_unknown_outcome_is_not_resumed_but_settled(
