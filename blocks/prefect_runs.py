@@ -286,20 +286,27 @@ def _deployment(client: Any) -> Any:
         ) from error
 
 
-@contextmanager
-def connect() -> Iterator[Any]:
-    """A synchronous client for the configured server; never one that starts its own."""
-    import httpx
-    from prefect.client.orchestration import get_client
+def server_url() -> str:
+    """The configured server's; without one Prefect would start one of its own."""
     from prefect.settings import PREFECT_API_URL
 
-    url = PREFECT_API_URL.value()
+    url: str | None = PREFECT_API_URL.value()
     if not url:
         raise Unavailable(
             "No Prefect server is configured.",
             code="no_prefect_server",
             hint="Set PREFECT_API_URL, or submit with --local.",
         )
+    return url
+
+
+@contextmanager
+def connect() -> Iterator[Any]:
+    """A synchronous client for the configured server; never one that starts its own."""
+    import httpx
+    from prefect.client.orchestration import get_client
+
+    url = server_url()
     with get_client(sync_client=True) as client:
         try:
             client.hello().raise_for_status()

@@ -141,7 +141,9 @@ def load_services() -> Services:
 def load_block(kind: str, name: str) -> Any:
     """A Prefect Block document, by the name of its class and its own name."""
     import blocks
+    from blocks.prefect_runs import server_url
 
+    server_url()
     try:
         return getattr(blocks, kind).load(name, _sync=True)
     except ValueError as error:

@@ -167,7 +167,7 @@ def report_outcomes(services: Services) -> Turn:
                 what=f"{unsettled.in_words(lost)}; {unsettled.what_to_do(lost)}",
                 outcome=lost,
             )
-            for lost in unsettled.for_people(services)
+            for lost in unsettled.for_people(services)[:BATCH]
         )
     )
 

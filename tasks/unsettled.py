@@ -14,8 +14,6 @@ from tasks.effects import External
 from tasks.opening import tools_of
 from tasks.services import Services
 
-MOST = 100
-
 
 class Outcome(Value):
     """An effect whose outcome is not known, and who can settle it.
@@ -44,7 +42,7 @@ class Outcome(Value):
 def everywhere(services: Services) -> tuple[Outcome, ...]:
     """Every outcome that is not known, the oldest first."""
     with services.ledger.read() as tx:
-        found = unsettled.everywhere(tx, MOST)
+        found = unsettled.everywhere(tx)
     return _with_who_settles(services, found)
 
 

@@ -40,7 +40,6 @@ _UNKNOWN = (
     .where(ExecutionClaim.state == "unknown")
     .order_by(ExecutionClaim.dispatched_at, ExecutionClaim.id)
 )
-_ALL = _UNKNOWN.limit(bindparam("most"))
 _OF_WORKFLOW = _UNKNOWN.where(ExecutionClaim.workflow == bindparam("workflow"))
 
 
@@ -69,9 +68,9 @@ class Unsettled(Value):
     due_at: datetime | None
 
 
-def everywhere(tx: Transaction, most: int) -> tuple[Unsettled, ...]:
+def everywhere(tx: Transaction) -> tuple[Unsettled, ...]:
     """Every such effect, the oldest first."""
-    return tuple(_read(tx, row) for row in tx.all(_ALL, {"most": most}))
+    return tuple(_read(tx, row) for row in tx.all(_UNKNOWN))
 
 
 def of_workflow(tx: Transaction, workflow: str) -> tuple[Unsettled, ...]:

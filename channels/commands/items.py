@@ -56,9 +56,10 @@ def queue(
     serving = service()
     found = serving.queue(state, risk)
     everything = state is None and risk is None
-    # A question has neither state nor risk; of an outcome the state is always the same.
+    # A question has neither state nor risk, an outcome only one state.
     asked = serving.questions() if everything else ()
-    lost = unsettled.for_people(serving.services) if everything else ()
+    settles = everything or (state == State.EXECUTION_UNKNOWN and risk is None)
+    lost = unsettled.for_people(serving.services) if settles else ()
     standing = serving.freezes()
     if json:
         over = over_items(standing, found)

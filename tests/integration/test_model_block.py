@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from pydantic import SecretStr
 
 from blocks.choosing import Choice
 from blocks.model import DraftingModelBlock, WorkflowModelBlock
 from blocks.template_drafter import TemplateDrafter
-from policies.errors import Misconfigured
+from policies.errors import Misconfigured, Unavailable
+from tasks.services import load_block
 from tests.draft_requests import reply_request
 from tests.model_server import KEY, ModelServer, model_server
 
@@ -72,3 +74,11 @@ def test_every_setting_is_described_for_whoever_fills_in_the_form(
     block: type[DraftingModelBlock] | type[WorkflowModelBlock],
 ) -> None:
     assert all(field.description for field in block.model_fields.values())
+
+
+def test_a_block_is_looked_for_on_no_server_of_its_own() -> None:
+    """Prefect would start one where none is configured, and find nothing on it."""
+    with temporary_settings({PREFECT_API_URL: None}):
+        with pytest.raises(Unavailable) as refused:
+            load_block("HttpProviderBlock", "bank")
+    assert refused.value.code == "no_prefect_server"
