@@ -78,7 +78,7 @@ def test_every_setting_is_described_for_whoever_fills_in_the_form(
 
 def test_a_block_is_looked_for_on_no_server_of_its_own() -> None:
     """Prefect would start one where none is configured, and find nothing on it."""
-    with temporary_settings({PREFECT_API_URL: None}):
-        with pytest.raises(Unavailable) as refused:
-            load_block("HttpProviderBlock", "bank")
+    without = temporary_settings({PREFECT_API_URL: None})
+    with without, pytest.raises(Unavailable) as refused:
+        load_block("HttpProviderBlock", "bank")
     assert refused.value.code == "no_prefect_server"
